@@ -7,29 +7,37 @@ help: ## this list
 
 include .ci/stages.mk
 
-.PHONY: help test race vet lint deadcode generate proto kernels check-kernels emu test-cuda suite-cuda goals-cuda mutants bench-host lint-cuda fuzz calibrate bench bench-pairs bench-peers bench-peers-small bench-race bench-race-quick bench-uses bench-uses-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed gpu-injections gpu-injected e2e load fairness slow-bodies crash backup-drill diskfull hostile clean wheels test-python test-python-versions test-python-adapters test-python-cuda worker-overhead worker-stress wheel-cuda
+.PHONY: help test test-modules race vet lint deadcode generate proto kernels check-kernels emu test-cuda suite-cuda goals-cuda mutants bench-host lint-cuda fuzz calibrate bench bench-pairs bench-peers bench-peers-small bench-race bench-race-quick bench-uses bench-uses-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed gpu-injections gpu-injected e2e load fairness slow-bodies crash backup-drill diskfull hostile clean module wheels test-python test-python-versions test-python-adapters test-python-cuda worker-overhead worker-stress wheel-cuda
+
+# The folders with a go.mod whose packages are vetted and tested: the product, and what only measures, tests or installs it.
+MODULES = . bench e2e
+# each COMMAND: runs it in each of MODULES
+each = for module in $(MODULES); do (cd $$module && $(1)) || exit 1; done
 
 test: ## the whole suite, offline, two to three minutes on two cores once compiled
 	$(GO) test ./...
+
+test-modules: ## the Go tests of the other modules: benchmarks, end-to-end tests
+	$(call each,test $$module = . || $(GO) test ./...)
 
 # Without tests of one goroutine that take seconds under the race detector: checks of arithmetic, and of tournaments that
 # no other goroutine knows. `make test` runs each of them, with more data, and `make race-whole` runs all.
 SINGLE = ^(TestTermsBoundTheirAtoms|TestRotationIsItsDefinition|TestHeadAndRestAddUpToTheScore|TestRotationIsWhatPrepareDoes|TestHaarMatrix|TestFewAtomsOfHugeDimension|TestHeadOption|TestFastRotationMixesFewHot|TestCalibration|TestExtremeNorms|TestUndo|TestSavedTournamentsGoOn|TestPastErrors|TestCheckForetells|TestPartsOfLargeK|TestAlphaIsShared|TestUselessCandidatesAreSampled|TestFewAllowedCostFew|TestPlansOfFilters|TestPlanOfFewQueries|TestCandidatesSaveWork|TestResponses|TestResponsesStopped)$$
 race: ## the suite under the race detector: packages in which it can find something, without tests of one goroutine
-	$(GO) test -race -short -vet=off -timeout 18m -skip '$(SINGLE)' $$(.ci/concurrent)
+	$(call each,packages=$$($(CURDIR)/.ci/concurrent); test -z "$$packages" || $(GO) test -race -short -vet=off -timeout 18m -skip '$(SINGLE)' $$packages)
 
 race-whole: ## the whole suite under the race detector, half an hour
-	$(GO) test -race -vet=off -timeout 90m ./...
+	$(call each,$(GO) test -race -vet=off -timeout 90m ./...)
 
 vet: ## go vet and gofmt
-	$(GO) vet ./...
+	$(call each,$(GO) vet ./...)
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt would change: $$unformatted"; exit 1; }
 
 vet-elsewhere: ## go vet for another system and another processor, without cgo
-	GOOS=windows GOARCH=arm64 $(GO) vet ./...
+	$(call each,GOOS=windows GOARCH=arm64 $(GO) vet ./...)
 
 lint: ## staticcheck, of the version pinned here
-	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
+	$(call each,$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...)
 
 KERNELS = scan drain rows signs gemm float ranks convert sort
 # assembly FOLDER: FOLDER/*.s, by the generators in FOLDER/_generate
@@ -37,7 +45,7 @@ assembly = @cd $(1)/_generate && for k in $(KERNELS); do \
 	  if [ -d $$k ]; then $(GO) run ./$$k -out ../$${k}_amd64.s -stubs ../$${k}_stubs_amd64.go -pkg simd || exit 1; fi; \
 	  if [ -d neon/$$k ]; then $(GO) run ./neon/$$k -out ../$${k}_arm64.s -stubs ../$${k}_stubs_arm64.go || exit 1; fi; \
 	done
-generate: ## the assembly in simd, from simd/_generate, the kernels' constants, from backend/looks, and their launchers, from kernels/manifest.json
+generate: ## the assembly in simd, from simd/_generate, the kernels' constants, from backend/looks, and their launchers, from kernels/ptx/manifest.json
 	$(call assembly,simd)
 	test -z "$$(gofmt -l simd simd/_generate)"
 	$(GO) test ./backend/looks -run "^TestHeader$$" -write
@@ -56,12 +64,15 @@ check-generated: ## the assembly and the gRPC messages are what their sources gi
 
 PROTOC = build/proto/bin
 PROTO_OUT = .
+# The path by which Go programs import this module; what is generated has it from here, as `make module` may change it.
+MODULE = $(shell sed -n 's/^module //p' go.mod)
+INFERENCE = Minference.proto=$(MODULE)/service/oip/inferencepb
 proto: ## service/oip/inferencepb from its .proto file; needs Python's package index once
 	@test -x $(PROTOC)/python || { $(PYTHON) -m venv build/proto && $(PROTOC)/pip install --quiet --disable-pip-version-check --only-binary=:all: grpcio-tools==1.85.1; }
 	@GOBIN=$(CURDIR)/$(PROTOC) $(GO) install google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
 	@GOBIN=$(CURDIR)/$(PROTOC) $(GO) install connectrpc.com/connect/cmd/protoc-gen-connect-go@v1.21.1
-	PATH=$(CURDIR)/$(PROTOC):$$PATH $(PROTOC)/python -m grpc_tools.protoc -I service/oip/inferencepb --go_out=$(PROTO_OUT) --go_opt=module=thresher \
-	  --connect-go_out=$(PROTO_OUT) --connect-go_opt=module=thresher,package_suffix,simple inference.proto
+	PATH=$(CURDIR)/$(PROTOC):$$PATH $(PROTOC)/python -m grpc_tools.protoc -I service/oip/inferencepb --go_out=$(PROTO_OUT) --go_opt=module=$(MODULE),$(INFERENCE) \
+	  --connect-go_out=$(PROTO_OUT) --connect-go_opt=module=$(MODULE),$(INFERENCE),package_suffix,simple inference.proto
 
 TOOLCHAIN = PYTHON=$(PYTHON) sh kernels/toolchain/install.sh
 kernels: ## PTX and assembled code from kernels/*.cu, their manifest and tables; needs Python's package index once
@@ -142,7 +153,7 @@ bench: ## Go benchmarks: adaptive against the dense scan, building, kernels
 PAIRS = -n 1000000 -pairs 1000000
 bench-pairs: ## time and memory of pairs on a million embeddings, made here; some rows are compared with all others
 	$(GO) build -o build/thresher ./cmd/thresher
-	$(GO) run ./bench/pairs -thresher build/thresher $(PAIRS)
+	$(GO) run -C bench ./pairs -thresher ../build/thresher $(PAIRS)
 
 bench-peers: ## comparison with FAISS, hnswlib and ScaNN, 40 minutes; writes docs/benchmarks
 	$(PYTHON) bench/bench.py
@@ -235,7 +246,8 @@ CRASHES ?= 50
 DRAWN = -seed $(or $(THRESHER_DRAWS),1)
 .PHONY: $(LOADING)
 $(LOADING):
-	$(GO) build -o build/load/ ./cmd/thresher ./e2e/load
+	$(GO) build -o build/load/ ./cmd/thresher
+	$(GO) build -C e2e -o ../build/load/ ./load
 
 load: $(LOADING) ## a server under a thousand clients, with and without dynamic batching; five minutes
 	$(LOADING) load $(DRAWN) $(LOAD)
@@ -259,5 +271,10 @@ diskfull: $(LOADING) ## uploads, builds, jobs and the database on a full disk
 hostile: $(LOADING) ## malformed and malicious requests, and the server's memory
 	$(LOADING) hostile $(DRAWN) $(HOSTILE)
 
-clean:
+# PATH is what its user calls it, and in recipes the variable by which programs are found.
+module: ## gives the Go module the path by which others import it: make module PATH=example.org/you/thresher
+	@[ "$(origin PATH)" = "command line" ] || { echo "usage: make module PATH=example.org/you/thresher"; exit 2; }; \
+	PATH=$$(command -p getconf PATH) sh .ci/module "$(PATH)"
+
+clean: ## removes build
 	rm -rf build

@@ -19,8 +19,10 @@ func (osFS) Open(name string) (fs.File, error) { return os.Open(name) }
 // sub-packages aside. A room that is not here may not exist.
 var knows = map[string][]string{
 	".":                        {"join", "tasks", "verify", "batch", "backend", "collection", "cpu", "dataset"},
-	"cmd/thresher":             {"config", "service", "service/api", "service/offline", "service/catalog", "service/client", "service/metrics", "service/trace", "service/web", "jobs", "join", "batch", "bandit", "choice/duel", "choice/slate", "choice/slate/items", "choice/slate/trial", "collection", "dataset", "backend", "cpu", "simd", "gpu/device", "gpu", "tasks", "verify", "worker", "internal/machine", "internal/atomicfile", "internal/filelock", "internal/plaintext", "internal/vectors", "store"},
+	"cmd/thresher":             {"config", "service", "service/api", "service/offline", "service/catalog", "service/client", "service/metrics", "service/trace", "service/web", "jobs", "join", "batch", "bandit", "choice/command", "collection", "dataset", "backend", "cpu", "simd", "gpu/device", "gpu", "tasks", "verify", "worker", "internal/cli", "internal/machine", "internal/atomicfile", "internal/filelock", "internal/plaintext", "internal/release", "internal/vectors", "store"},
 	"config":                   {},
+	"internal/cli":             {"config", "internal/machine"},
+	"choice/command":           {"choice/duel", "choice/slate", "choice/slate/items", "choice/slate/trial", "internal/cli", "internal/atomicfile", "internal/filelock", "internal/plaintext"},
 	"service/api":              {},
 	"service/backup":           {"service/api", "service/problem", "internal/atomicfile", "internal/filelock", "store"},
 	"service/fair":             {},
@@ -69,6 +71,7 @@ var knows = map[string][]string{
 	"internal/machine":         {},
 	"internal/overdue":         {},
 	"internal/plaintext":       {},
+	"internal/release":         {},
 	"internal/draws":           {},
 	"internal/sniffers":        {},
 	"internal/vectors":         {},
@@ -80,19 +83,29 @@ var knows = map[string][]string{
 var only = map[string][]string{
 	"go.opentelemetry.io/":                 {"service/trace"},
 	"github.com/spf13/viper":               {"config"},
-	"github.com/spf13/cobra":               {"cmd/thresher"},
+	"github.com/spf13/cobra":               {"cmd/thresher", "choice/command", "internal/cli"},
 	"connectrpc.com/connect":               {"service", "service/oip"},
 	"google.golang.org/protobuf":           {"service/oip"},
-	"github.com/schollz/progressbar/v3":    {"cmd/thresher"},
+	"github.com/schollz/progressbar/v3":    {"internal/cli"},
 	"github.com/klauspost/compress/":       {"service", "dataset"},
 	"go.etcd.io/bbolt":                     {"service", "service/backup", "service/offline", "service/catalog", "service/files", "choice/serve/slates", "choice/serve/tournaments", "store"},
 	"github.com/parquet-go/parquet-go":     {"dataset"},
 	"github.com/apache/arrow-go/v18":       {"dataset"},
-	"gonum.org/v1/gonum":                   {"bandit", "choice/duel", "choice/slate", "choice/slate/items", "choice/slate/trial", "collection", "verify", "backend/backendtest"},
-	"gonum.org/v1/plot":                    {"bench", "cmd/thresher"},
+	"gonum.org/v1/gonum":                   {"bandit", "papers", "choice/duel", "choice/slate", "choice/slate/items", "choice/slate/trial", "collection", "verify", "backend/backendtest"},
+	"gonum.org/v1/plot":                    {"bench", "choice/command"},
 	"gorgonia.org/cu":                      {"gpu/device"},
 	"github.com/prometheus/client_golang/": {"service/metrics"},
 	"golang.org/x/time":                    {"service/fair"},
+}
+
+// outside says which modules of others a room may import at all; a room without an entry, whichever only allows it.
+var outside = map[string][]string{
+	"papers": {"gonum.org/v1/gonum"},
+}
+
+// within reports whether one of the modules has a package.
+func within(imported string, modules []string) bool {
+	return slices.ContainsFunc(modules, func(m string) bool { return strings.HasPrefix(imported, m) })
 }
 
 // room is the entry of knows a folder belongs to.
@@ -108,9 +121,19 @@ func room(dir string) string {
 	return ""
 }
 
+// TestPublishedMethodsAreImportedOnce: what the papers describe is reached by a search's methods alone.
+func TestPublishedMethodsAreImportedOnce(t *testing.T) {
+	for home, rooms := range knows {
+		if home != "batch" && slices.Contains(rooms, "papers") {
+			t.Errorf("%s may import papers, which only batch may", home)
+		}
+	}
+}
+
 // TestImportsGoOneWay holds the table of docs/architecture.md: imports go from
 // the command line down, and each outside module stays in its room.
 func TestImportsGoOneWay(t *testing.T) {
+	module := modulePath(t)
 	tagged := build.Default // the tag cuda has more imports than the plain build
 	tagged.BuildTags, tagged.CgoEnabled = []string{"cuda"}, true
 	for _, dir := range append(packages(t), ".") {
@@ -127,15 +150,18 @@ func TestImportsGoOneWay(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, imp := range p.Imports {
-			if imp == "thresher" {
+			if imp == module {
 				t.Errorf("%s imports the library, which is for other modules", dir)
 			}
-			if rest, ok := strings.CutPrefix(imp, "thresher/"); ok {
+			if rest, ok := strings.CutPrefix(imp, module+"/"); ok {
 				to := room(rest)
 				if to != home && !slices.Contains(knows[home], to) {
 					t.Errorf("%s imports %s: %s may know %v", dir, imp, home, knows[home])
 				}
 				continue
+			}
+			if allowed, ok := outside[home]; ok && strings.Contains(imp, ".") && !within(imp, allowed) {
+				t.Errorf("%s imports %s: of other modules %s may know %v", dir, imp, home, allowed)
 			}
 			for module, rooms := range only {
 				if strings.HasPrefix(imp, module) && !slices.Contains(rooms, home) {

@@ -5,11 +5,16 @@ import (
 	"go/token"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// packages lists the folders below the root that hold Go files the build sees.
+// modules are the folders below the root that are modules of their own and keep the rules of the root's. Others are
+// programs for a test or a benchmark alone, which bring their own dependencies.
+var modules = []string{"bench", "e2e"}
+
+// packages lists the folders below the root, in its module and in modules, that hold Go files the build sees.
 func packages(t *testing.T) []string {
 	t.Helper()
 	var dirs []string
@@ -22,7 +27,7 @@ func packages(t *testing.T) []string {
 			if path != "." && (strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" || name == "build") {
 				return filepath.SkipDir
 			}
-			if path != "." {
+			if path != "." && !slices.Contains(modules, filepath.ToSlash(path)) {
 				if _, err := fs.Stat(osFS{}, filepath.ToSlash(filepath.Join(path, "go.mod"))); err == nil {
 					return filepath.SkipDir
 				}

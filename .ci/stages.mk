@@ -7,7 +7,7 @@ STAGES_AT_ONCE ?= 2
 
 # The first build what others need, or are cheap and fail often.
 CI_FIRST = packages modules vet emu lint
-CI = test-cuda e2e race test test-python gpu-rehearsal test-python-cuda test-kernels test-arm64 docker wheel-cuda service-faults lint-cuda deadcode \
+CI = test-cuda e2e race test test-modules test-python gpu-rehearsal test-python-cuda test-kernels test-arm64 docker wheel-cuda service-faults lint-cuda deadcode \
   vet-elsewhere check-generated bench-peers-small bench-host test-scripts reports demo
 
 NIGHTLY_FIRST = packages modules emu
@@ -55,18 +55,18 @@ stage-%:
 packages: ## what stages need and this machine lacks, by apt-get and Python's package index
 	@.ci/packages
 
-modules: ## downloads modules and verifies their hashes
-	$(GO) mod download
-	$(GO) mod verify
+modules: ## downloads modules, verifies their hashes, and checks that every go.mod lists what its packages import
+	$(call each,$(GO) mod download && $(GO) mod verify)
+	for mod in $$(git ls-files go.mod '*/go.mod'); do (cd $$(dirname $$mod) && $(GO) mod tidy -diff) || exit 1; done
 
 test-scripts: ## the scripts that compile kernels
 	@$(TOOLCHAIN)
 	$(PYTHON) -m unittest discover -q -s kernels/toolchain
 
 docker: ## lints the Dockerfiles and runs their steps without Docker; those of Dockerfile.cuda compile the kernels and compare
-	docker/lint.sh
-	docker/rehearse.py Dockerfile
-	docker/rehearse.py Dockerfile.cuda
+	deploy/docker/lint.sh
+	deploy/docker/rehearse.py deploy/Dockerfile
+	deploy/docker/rehearse.py Dockerfile.cuda
 
 selftest: $(EMULATOR) ## the emulator's own tests
 	sh kernels/emu/selftest/run.sh build/emu
@@ -109,7 +109,7 @@ service-faults: ## the service killed, backed up, on a full disk, under maliciou
 # With THRESHER_FULL tests try all their data, of which `make test` takes a part.
 test-drawn: ## the whole suite with all its data, from a new seed, which is printed
 	@draws=$(NIGHT); echo "drawn from THRESHER_DRAWS=$$draws"; \
-	THRESHER_DRAWS=$$draws THRESHER_FULL=1 $(GO) test -count=1 -timeout 60m ./...
+	export THRESHER_DRAWS=$$draws THRESHER_FULL=1; $(call each,$(GO) test -count=1 -timeout 60m ./...)
 
 demo: ## the README's demo, without a terminal
 	$(GO) run ./cmd/thresher demo >/dev/null

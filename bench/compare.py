@@ -44,8 +44,8 @@ def other_racer(against: str) -> Path:
             shutil.copytree(environment.HERE / "racer", own, dirs_exist_ok=True)
         print(f"building the racer of {against}", flush=True)
         subprocess.run(
-            ["go", "build", "-trimpath", "-buildvcs=false", "-o", built, "./bench/racer"],
-            cwd=folder,
+            ["go", "build", "-trimpath", "-buildvcs=false", "-o", built, "."],
+            cwd=own,  # in a module of bench, or of the root where there was one only
             env=environment.all_threads(),
             check=True,
         )

@@ -78,10 +78,11 @@ def pin(pid: int, threads: int) -> None:
         os.sched_setaffinity(pid, CORES[:threads])
 
 
-def go(*arguments: str | Path, check: bool = True) -> str:
-    """Runs the go command at the root, on all cores, and returns its output."""
+def go(*arguments: str | Path, folder: Path = ROOT, check: bool = True) -> str:
+    """Runs the go command in a folder, on all cores, and returns its output. The root's module has
+    the program, the one of bench the tools."""
     done = subprocess.run(
-        ["go", *arguments], cwd=ROOT, env=all_threads(), check=check, stdout=subprocess.PIPE, text=True
+        ["go", *arguments], cwd=folder, env=all_threads(), check=check, stdout=subprocess.PIPE, text=True
     )
     return done.stdout
 
@@ -89,7 +90,7 @@ def go(*arguments: str | Path, check: bool = True) -> str:
 def build_racer() -> None:
     BUILD.mkdir(exist_ok=True)
     commit()  # of what is built now
-    go("build", "-trimpath", "-buildvcs=false", "-o", RACER, "./bench/racer")
+    go("build", "-trimpath", "-buildvcs=false", "-o", RACER, "./racer", folder=HERE)
 
 
 def facts(binary: Path = RACER) -> dict[str, Any]:

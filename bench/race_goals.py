@@ -154,14 +154,23 @@ def short(goal: Goal, value: float) -> bool:
     return value > goal.bar if goal.at_most else value < goal.bar
 
 
+def missed_of(records: Sequence[Record]) -> tuple[int, int]:
+    """How many of the goals that were measured are missed, and how many were measured."""
+    measured = [(goal, found) for goal in GOALS if (found := judged(goal, records))]
+    verdict = answers_goal(records)[-1]
+    missed = sum(short(goal, figure(goal, found)) for goal, found in measured) + (verdict == MISSED)
+    return missed, len(measured) + (verdict != NOT_MEASURED)
+
+
 def goals(records: Sequence[Record], by_hand: Path) -> str:
     """A table of the goals, and the causes of those missed, which are written by hand."""
-    rows, missed = [], []
+    rows: list[tuple[object, ...]] = []
+    missed: list[str] = []
     for goal in GOALS:
         found = judged(goal, records)
         bar = f"{goal.name}: at {'most' if goal.at_most else 'least'} {goal.bar:g}"
         if not found:
-            rows.append((bar, 0, "", "", "", "not measured"))
+            rows.append((bar, 0, "", "", "", NOT_MEASURED))
             continue
         reached = figure(goal, found)
         worst, cell = found[0]
@@ -170,9 +179,9 @@ def goals(records: Sequence[Record], by_hand: Path) -> str:
             missed.append(goal.name)
         where = f"{digits(worst)} ({label(cell)}, m = {cell['m']:,}, k = {cell['k']})"
         beyond = sum(short(goal, value) for value, _ in found)
-        rows.append((bar, len(found), digits(reached), where, beyond or "", "**missed**" if fails else "reached"))
+        rows.append((bar, len(found), digits(reached), where, beyond or "", MISSED if fails else "reached"))
     rows.append(answers_goal(records))
-    if rows[-1][-1] == "**missed**":
+    if rows[-1][-1] == MISSED:
         missed.append(ANSWERS)
     said = (
         "Ratios are the best peer's time over that of `auto`. *Every cell*, *counts*, *certain beside adaptive*, "
@@ -186,6 +195,7 @@ def goals(records: Sequence[Record], by_hand: Path) -> str:
 
 
 ANSWERS = "wrong answers"
+MISSED, NOT_MEASURED = "**missed**", "not measured"
 
 
 def answers_goal(records: Sequence[Record]) -> tuple[object, ...]:
@@ -195,7 +205,7 @@ def answers_goal(records: Sequence[Record]) -> tuple[object, ...]:
     bad = [r for r in cells if not r["compatible"]]
     where = f"{label(bad[0])}, m = {bad[0]['m']}, k = {bad[0]['k']}" if bad else ""
     name = f"{ANSWERS}: none of `exact` and `certain`, at most delta of `auto`"
-    verdict = "not measured" if not cells else "**missed**" if bad or wrong else "reached"
+    verdict = NOT_MEASURED if not cells else MISSED if bad or wrong else "reached"
     return (name, len(cells), wrong if cells else "", where, len(bad) or "", verdict)
 
 

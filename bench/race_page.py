@@ -10,14 +10,14 @@ from statistics import median
 
 from answers import NOT_COUNTED, by_criterion
 from markdown import digits, table
-from race_goals import BEHIND, BESIDE, CAUSES, SIZES, beside_adaptive, goals, label, mean, metric, size
+from race_goals import BEHIND, BESIDE, CAUSES, SIZES, beside_adaptive, goals, label, mean, metric, missed_of, size
 from results import Record, load
 
 NOTHING = "Not measured yet; `make bench-race` measures it.\n"
 BATCH = 256  # the greatest batch of the headline
 WORTH_TELLING = 1.25  # regrets from here on are listed
-HEAD = """# thresher against every exact peer
-
+TITLE = "# thresher against every exact peer"
+HEAD = """\
 Written by `python3 bench/bench.py --only race`, `--only cores`, `--only regret` and `--only process` from the \
 results in [race](race), not by hand, except for the causes of missed goals (`causes.md` beside a processor's \
 results). \
@@ -46,12 +46,30 @@ def write(results: Path) -> None:
 
 
 def page(results: Path) -> str:
-    parts = [HEAD]
+    parts, verdicts = [], []
     for folder in sorted(p for p in results.glob("*") if p.is_dir()):
         records = [r for p in sorted(folder.glob("*.jsonl")) for r in load(p)]
         if any(of(records, kind) for kind in ("race", "cores", "regret", "process")):
             parts += processor(records, folder / CAUSES)
-    return "\n\n".join(parts) + "\n" if len(parts) > 1 else NOTHING
+            verdicts += verdict(records)
+    return "\n\n".join([TITLE, *verdicts, HEAD, *parts]) + "\n" if parts else NOTHING
+
+
+def verdict(records: Sequence[Record]) -> list[str]:
+    """What was won on a processor, then what was missed: a sentence, if anything was raced there."""
+    cells = of(records, "race")
+    if not cells:
+        return []
+    processor = of(records, "run")[0]["facts"]["cpu"].partition(" (")[0].replace("(R)", "")
+    won, behind = (sum(f(r["ratio"]) for r in cells) for f in (lambda x: x >= 1, lambda x: x < BEHIND))
+    worst = min(cells, key=lambda r: r["ratio"])
+    missed, goals_measured = missed_of(records)
+    return [
+        f"On the {processor} thresher's `auto` is as fast as the fastest exact peer, or faster, in {won} of "
+        f"{len(cells)} cells, {digits(mean([r['ratio'] for r in cells]))} times as fast in the geometric mean; it is "
+        f"behind (below {BEHIND}) in {behind}, at worst {digits(worst['ratio'])} ({label(worst)}, m = {worst['m']}, "
+        f"k = {worst['k']}), and {missed} of {goals_measured} goals are missed."
+    ]
 
 
 def of(records: Iterable[Record], kind: str) -> list[Record]:

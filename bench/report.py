@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import sections
-from environment import RACE, go
+from environment import HERE, RACE, go
 from markdown import section, table
 from results import Record, load
 from targets import Misses
@@ -29,7 +29,7 @@ def write(results: Path) -> None:
                 r["earlier"] = True
     records = [r for f in files.values() for r in f]
     if sections.of(records, "sweep") or sections.of(records, "peer"):
-        go("run", "./bench/plots", "-results", results.resolve())
+        go("run", "./plots", "-results", results.resolve(), folder=HERE)
     misses = Misses()
     parts = [
         sections.speed(records, misses),

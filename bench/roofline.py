@@ -7,8 +7,9 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from environment import BUILD, go, one_thread
+from environment import BUILD, ROOT, go, one_thread
 
+# Folders of packages, by which records name them.
 PEAKS = "./bench/peak"
 KERNELS = "./simd"
 
@@ -19,10 +20,10 @@ INSTRUCTIONS = ("generic", "avx2", "avx512")
 
 
 def benchmarks(package: str, seconds: float = 0.05, repeats: int = 3) -> list[dict[str, Any]]:
-    """What a package's benchmarks report on one core: for each its name and its metrics by unit,
+    """What the benchmarks of a folder's package report on one core: for each its name and its metrics by unit,
     from the fastest of the repeats."""
     binary = BUILD / "benchmarks.test"
-    go("test", "-c", "-o", binary, package)
+    go("test", "-c", "-o", binary, ".", folder=ROOT / package)
     command: list[str | Path] = [
         binary,
         "-test.run",

@@ -426,7 +426,8 @@ def limits(records: list[Record], by_hand: Path) -> str:
         parts.append(by_hand.read_text().strip())
     if not parts:
         return ""
-    command = f"`go test -run '^$' -bench . {roofline.PEAKS} {roofline.KERNELS}`, on one core."
+    peaks_in, kernels_in = (f"`{folder.removeprefix('./')}`" for folder in (roofline.PEAKS, roofline.KERNELS))
+    command = f"`go test -run '^$' -bench .` in {peaks_in} and in {kernels_in}, on one core."
     return section("Roofline", command, *parts)
 
 

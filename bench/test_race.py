@@ -242,6 +242,14 @@ class RacePage(unittest.TestCase):
         with self.assertRaises(SystemExit):
             self.page(records, "- *every set.* No such goal.")
 
+    def test_the_page_begins_with_what_was_won_and_missed(self) -> None:
+        fast, slow = raced("a", 60_000, 1, 10, 4.0), raced("b", 60_000, 16, 10, 0.5) | {"metric": "l2"}
+        first = self.page([fast, slow]).split("\n\n")[1]
+        self.assertIn("as fast as the fastest exact peer, or faster, in 1 of 2 cells, 1.4 times as fast", first)
+        self.assertIn("it is behind (below 0.95) in 1, at worst 0.5 (b by l2, m = 16, k = 10)", first)
+        # Every cell, l2 and certain beside adaptive are missed; ip and cosine, and the answers, are as they should be.
+        self.assertIn("and 3 of 5 goals are missed.", first)
+
     def test_metrics_have_cells_and_goals_of_their_own(self) -> None:
         nearest = [raced("a", 60_000, 1, k, ratio) | {"metric": "l2"} for k, ratio in ((10, 4.0), (1000, 1.0))]
         records = [

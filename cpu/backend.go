@@ -4,7 +4,6 @@ import (
 	"context"
 	"runtime"
 	"sync/atomic"
-	"time"
 
 	"thresher/backend"
 	"thresher/backend/looks"
@@ -26,7 +25,7 @@ type Backend struct {
 	kernels simd.Kernels
 	helpers *helpers
 	closed  atomic.Bool
-	// keepsThread is resident.keepsThread of the collections loaded.
+	// keepsThread is crew.keepsThread of the collections loaded.
 	keepsThread bool
 }
 
@@ -65,5 +64,5 @@ func (b *Backend) Load(_ context.Context, c *collection.Collection) (backend.Res
 	if b.closed.Load() {
 		return nil, backend.ErrClosed
 	}
-	return &resident{c: c, looks: looks.NewSet(c), kernels: b.kernels, threads: b.threads, helpers: b.helpers, tileBytes: tileBytes, keepsThread: b.keepsThread, loaded: time.Now()}, nil
+	return &resident{crew: newCrew(b.threads, b.kernels, b.helpers, b.keepsThread), c: c, looks: looks.NewSet(c), tileBytes: tileBytes}, nil
 }

@@ -31,17 +31,20 @@ func (r *rowCodes) stepsOf(k looks.QueryCodes) looks.Steps {
 	return r.Steps
 }
 
+// leastArms is the least number of arms to bound together that are divided into pieces.
+const leastArms = 128
+
 // boundArms sets w.estimates and w.uppers to the estimates and the upper bounds of atoms ids. Helpers
 // may do parts of them.
 func (q *revisitState) boundArms(w *scratch, ids []uint32) {
 	n := len(ids)
 	w.estimates, w.uppers = grow(w.estimates, n), grow(w.uppers, n)
 	estimates, uppers := w.estimates, w.uppers
-	if !q.shares(n, leastArms) {
+	if !q.run.team.shares(n, leastArms) {
 		q.boundSome(w, ids, estimates, uppers)
 		return
 	}
-	q.run.shareOut(n, func(w *scratch, lo, hi int) {
+	q.run.team.shareOut(n, func(w *scratch, lo, hi int) {
 		q.boundSome(w, ids[lo:hi], estimates[lo:hi], uppers[lo:hi])
 	})
 }

@@ -3,10 +3,7 @@ package cpu
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
-
-	"thresher/backend"
 )
 
 const (
@@ -31,28 +28,12 @@ const (
 	mostPending = 4096
 )
 
-// Dense answers these queries by a scan of all allowed atoms. Float32 products with a derived
+// scanDense answers these queries by a scan of all allowed atoms. Float32 products with a derived
 // error bound exclude the rows that cannot be among the best; the others are scored in
-// float64. If ctx ends, what was found is kept for partial answers.
-func (x *run) Dense(ctx context.Context, queries ...int) error {
-	if x.closed {
-		return backend.ErrClosed
-	}
-	for _, j := range queries {
-		if j < 0 || j >= len(x.states) {
-			return fmt.Errorf("query %d of %d", j, len(x.states))
-		}
-		x.states[j].recordStopped()
-	}
-	queries = slices.DeleteFunc(slices.Clone(queries), func(j int) bool { return x.states[j].phase == hasLeft })
-	if len(queries) == 0 {
-		return ctx.Err()
-	}
+// float64. Their given candidates must be scored. If ctx ends, what was found is kept for partial answers.
+func (x *run) scanDense(ctx context.Context, queries []int) error {
 	// The queries of a job share the rows that are read. If there are fewer jobs than threads
 	// can take, each job is split by rows.
-	if err := x.scoreGiven(ctx, queries, false); err != nil {
-		return err
-	}
 	jobs := x.denseJobs(queries)
 	x.chooseErrors(ctx, queries, jobs)
 	var ranges []*denseRange
@@ -83,7 +64,7 @@ func (x *run) Dense(ctx context.Context, queries ...int) error {
 	}
 	for _, job := range jobs {
 		for k, j := range job.js {
-			x.states[j].takeDense(job.ranges, k)
+			x.takeDense(&x.states[j], job.ranges, k)
 		}
 	}
 	return err
@@ -91,7 +72,7 @@ func (x *run) Dense(ctx context.Context, queries ...int) error {
 
 // takeDense takes what the ranges of a job found for its query js[k]: the answer, or, if ctx
 // ended one of them, rows for a partial answer.
-func (s *state) takeDense(ranges []denseRange, k int) {
+func (x *run) takeDense(s *state, ranges []denseRange, k int) {
 	done, read := true, 0
 	for p := range ranges {
 		done = done && ranges[p].done
@@ -104,12 +85,10 @@ func (s *state) takeDense(ranges []denseRange, k int) {
 	}
 	s.countRows(read)
 	if s.denseScored > s.goal.K+s.c.N/manyScored {
-		s.run.r.rowTraits.wanted.Store(true)
+		x.r.rowTraits.wanted.Store(true)
 	}
 	if !done {
-		if s.rowsIfAllScored > 0 {
-			s.rowsIfAllScored += read // these reads score no listed arm
-		}
+		s.noteUnlisted(read)
 		for p := range ranges {
 			if k < len(ranges[p].best) {
 				s.partialDense = append(s.partialDense, ranges[p].best[k]...)
@@ -117,18 +96,19 @@ func (s *state) takeDense(ranges []denseRange, k int) {
 		}
 		return
 	}
-	s.best.reset(s.goal.K)
-	for _, a := range s.bestGiven {
-		s.best.push(a)
-	}
+	s.beginAnswer()
 	for p := range ranges {
 		s.best.take(ranges[p].best[k])
 		ranges[p].best[k] = nil
 	}
-	s.raiseToBest()
-	s.phase, s.pass, s.random, s.rowsIfAllScored = answered, nil, false, 0
-	s.list.truncate(0)
-	s.finalists = s.finalists[:0]
+	s.endAnswer()
+}
+
+// takePartial returns the rows that stopped scans have found, and forgets them.
+func (s *state) takePartial() []scored {
+	list := s.partialDense
+	s.partialDense = nil
+	return list
 }
 
 // denseRange is the range lo to hi-1 of a job's rows and what was found there for each query.

@@ -19,8 +19,8 @@ func (x *run) Finish(ctx context.Context) (backend.Answers, error) {
 	if x.closed {
 		return nil, backend.ErrClosed
 	}
-	x.keepHelpers(1)
-	defer x.keepHelpers(-1)
+	x.team.keep(1)
+	defer x.team.keep(-1)
 	present := make([]int, 0, len(x.states)) // queries that have not left
 	for j := range x.states {
 		if x.states[j].phase != hasLeft {
@@ -47,7 +47,8 @@ func (x *run) finishQueries(ctx context.Context, js []int, deliver func(at int, 
 	return x.r.each(context.WithoutCancel(ctx), len(js), func(w *scratch, at int) error {
 		s := &x.states[js[at]]
 		s.finish(ctx, w)
-		deliver(at, s.answer(w))
+		_, open := s.open()
+		deliver(at, s.answer(w, open))
 		return nil
 	})
 }
@@ -79,7 +80,7 @@ func (s *state) finish(ctx context.Context, w *scratch) {
 	if s.phase == answered {
 		return
 	}
-	defer s.addPartialDense()
+	defer s.addPartial()
 	left, done := s.finalists, 0
 	// Arms not scored move to the front of the slice, whose memory is reused.
 	defer func() { s.finalists = append(left[:0], left[done:]...) }()
@@ -106,7 +107,7 @@ func (s *state) orderArms(ctx context.Context, w *scratch) {
 // collectArms makes the open arms finalists, in any order.
 func (s *state) collectArms(ctx context.Context, w *scratch) {
 	s.recordStopped()
-	if s.givenScored < len(s.given) { // ctx has ended
+	if s.givenLeft() > 0 { // ctx has ended
 		s.scoreSomeGiven(w, partialRows)
 	}
 	left := s.finalists
@@ -198,36 +199,37 @@ func (s *state) scoreRows(scores []float64, rows []uint32, near bool) {
 
 // computeScores writes the exact scores of rows, by number, to scores, and counts them. Helpers may do parts of them.
 func (s *state) computeScores(scores []float64, rows []uint32, near bool) {
-	if s.shares(len(rows), leastShared) {
-		s.run.shareOut(len(rows), func(_ *scratch, lo, hi int) { s.searchScoresOf(scores[lo:hi], rows[lo:hi], near) })
+	if s.run.team.shares(len(rows), leastShared) {
+		s.run.team.shareOut(len(rows), func(_ *scratch, lo, hi int) { s.searchScoresOf(scores[lo:hi], rows[lo:hi], near) })
 	} else {
 		s.searchScoresOf(scores, rows, near)
 	}
 	s.countRows(len(rows))
 }
 
-// addPartialDense adds what stopped dense scans have found to the answers, except for rows
-// that are among them already.
-func (s *state) addPartialDense() {
-	if len(s.partialDense) == 0 {
+// addFound adds scored rows to the answers, except for those that are among them already.
+func (s *state) addFound(list []scored) {
+	if len(list) == 0 {
 		return
 	}
 	have := make(map[uint32]bool, len(s.best.entries))
 	for _, a := range s.best.entries {
 		have[a.row] = true
 	}
-	for _, a := range s.partialDense {
+	for _, a := range list {
 		if !have[a.row] {
 			have[a.row] = true
 			s.addScored(a)
 		}
 	}
-	s.partialDense = nil
 }
 
-// answer returns the query's answer, whose slices are new. It uses up best.
-func (s *state) answer(w *scratch) backend.Answer {
-	_, open := s.countOpen()
+// addPartial adds what stopped dense scans have found to the answers.
+func (s *state) addPartial() { s.addFound(s.takePartial()) }
+
+// answer returns the query's answer, whose slices are new. open is the greatest upper bound of the arms that are
+// not scored, -Inf if none are left. It uses up best.
+func (s *state) answer(w *scratch, open float64) backend.Answer {
 	a := backend.Answer{Looks: s.reports, Pulls: s.pulls, Bytes: s.bytes, RowsScored: s.rowsRead,
 		Tau: math.Ldexp(s.threshold(), s.exp), OpenBound: math.Ldexp(min(s.conversion.UpperScore(open), s.ceiling), s.exp), Random: s.random || s.rowsRead < s.rowsIfAllScored, Dense: s.phase == answered}
 	best := s.best.sorted(&w.sorting)

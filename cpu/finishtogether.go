@@ -17,6 +17,8 @@ const (
 	// togetherShare is the share of k, and of the arms that reach the threshold, that such a query scores
 	// before it compares the next bound with the threshold, which these scores may raise.
 	togetherShare = 8
+	// spareShare is the share of the scores missing to k by which more arms may be scored first.
+	spareShare = 16
 	// scoreWithin is where between the k-th upper bound and the k-th lower bound the k-th score is assumed, as
 	// a share of the distance. Half of it would be right if all atoms had equal distances, and not the greatest
 	// of their strip. A query scores arms above it at once.
@@ -38,7 +40,7 @@ type finishing struct {
 func (x *run) scoreTogether(ctx context.Context, js []int) error {
 	var large []int
 	for _, j := range js {
-		if x.states[j].finishesTogether() {
+		if x.finishesTogether(&x.states[j]) {
 			large = append(large, j)
 		}
 	}
@@ -59,14 +61,14 @@ func (x *run) scoreTogether(ctx context.Context, js []int) error {
 }
 
 // finishesTogether reports whether the query scores the arms of its looks together with others.
-func (s *state) finishesTogether() bool {
+func (x *run) finishesTogether(s *state) bool {
 	if s.phase >= answered {
 		return false
 	}
-	if s.own.raised {
+	if s.raisedByOwn() {
 		return s.goal.K >= leastOwn
 	}
-	return s.goal.K > s.c.N/togetherQueries && 4*s.c.Dim*s.c.N > togetherTiles*s.run.r.tileBytes
+	return s.goal.K > s.c.N/togetherQueries && 4*s.c.Dim*s.c.N > togetherTiles*x.r.tileBytes
 }
 
 // scoreRounds scores arms of queries as scoreTogether says, and reorders the list of these.
@@ -145,21 +147,13 @@ func (q *finishing) moveGreatest(w *scratch, arms []arm, n int) int {
 	}
 	least := q.least32()
 	if n < len(arms) {
-		cut := rankedFrom(q.kern, w.values, n, n/ownSpare)
-		if q.own.raised { // the n-th upper bound, and a lower bound that n arms have
+		cut := rankedFrom(q.kern, w.values, n, n/spareShare)
+		if q.raisedByOwn() { // the n-th upper bound, and a lower bound that n arms have
 			cut = float32((1-scoreWithin)*float64(cut) + scoreWithin*q.tau)
 		}
 		least = max(least, cut)
 	}
-	at, below := 0, int64(floatKey(least))-1
-	for k, b := range w.values {
-		// Without a branch, which would be mispredicted for every other arm.
-		reaches := int((below - int64(floatKey(b))) >> 63) // -1 if it does, else 0
-		to := k + (at-k)&reaches
-		arms[to], arms[k] = arms[k], arms[to]
-		at -= reaches
-	}
-	return at
+	return moveReaching(arms, w.values, least)
 }
 
 // dropScored drops the first arms, whose rows are listed, but for those from entry scored of the list

@@ -252,8 +252,7 @@ func (x *run) float32Look(ctx context.Context, s *state, l backend.Look, ruleFor
 	}); err != nil {
 		return err
 	}
-	s.pulls += int64(n) * int64(l.To-l.From)
-	s.bytes += 4 * int64(n) * int64(l.To-l.From)
+	s.countCoordinates(l.To-l.From, n)
 	p.width = l.To
 	switch {
 	case s.c.Basis == collection.Raw && l.To == s.c.Dim:
@@ -263,17 +262,15 @@ func (x *run) float32Look(ctx context.Context, s *state, l backend.Look, ruleFor
 				p.arms = p.arms[k:]
 				return ctx.Err()
 			}
-			row := s.c.Order[a.i]
-			s.rowsRead++
-			s.addScored(scored{s.searchScore(row), row})
+			s.scoreCounted(int(a.i))
 		}
 		p.arms = p.arms[:0]
 	case l.Rule == backend.MeanRadius && s.goal.K > 0:
-		s.tau = max(s.tau, p.kthLower(s)+s.epsilon)
+		s.raiseTo(p.kthLower(s))
 	}
 	p.prune(s.tau)
 	if l.Rule != backend.Cauchy && l.To < max(s.c.Dim, s.c.D) && len(p.arms) < n {
-		s.random = true
+		s.noteRandomDrop()
 	}
 	s.addReport(l, n, 0, len(p.arms))
 	return nil

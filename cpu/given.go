@@ -49,7 +49,7 @@ func (s *state) orderGiven() {
 // k/4 of these arms are above half of the best k of the candidates: then the arms make a threshold as
 // good, and the candidates that are not scored become atoms like all others.
 func (q *scanState) settleGiven(w *scratch, source backend.Source, passed survivors, strip *looks.Strip) {
-	if q.begun || q.givenScored == len(q.given) {
+	if q.begun || q.givenLeft() == 0 {
 		return
 	}
 	w.scores = w.scores[:0]
@@ -67,20 +67,17 @@ func (q *scanState) settleGiven(w *scratch, source backend.Source, passed surviv
 			return
 		}
 	}
-	q.given = q.given[:q.sample]
-	q.goal.Candidates = q.given
+	q.keepSample()
 	q.weak = q.best.len()
-	q.bestGiven = append(q.bestGiven[:0], q.best.entries...)
-	q.hideAtoms()
 	q.hiddenBefore, _ = slices.BinarySearch(q.hidden, uint32(q.nextPanel*panelAtoms))
 }
 
 // scoreOtherGiven scores the given candidates that are not scored yet, during a look.
 func (q *scanState) scoreOtherGiven(w *scratch, source backend.Source) {
-	if q.givenScored == len(q.given) {
+	if q.givenLeft() == 0 {
 		return
 	}
-	q.scoreSomeGiven(w, len(q.given))
+	q.scoreSomeGiven(w, q.givenLeft())
 	if source == backend.LowerBound {
 		q.seedLower()
 	}
@@ -108,6 +105,17 @@ func (x *run) scoreGiven(ctx context.Context, js []int, samples bool) error {
 		}
 		return nil
 	})
+}
+
+// givenLeft is how many given candidates are not scored.
+func (s *state) givenLeft() int { return len(s.given) - s.givenScored }
+
+// keepSample makes the given candidates beyond the sample atoms like all others.
+func (s *state) keepSample() {
+	s.given = s.given[:s.sample]
+	s.goal.Candidates = s.given
+	s.bestGiven = append(s.bestGiven[:0], s.best.entries...)
+	s.hideAtoms()
 }
 
 // givenDue is how many of the given candidates scoreGiven scores.
@@ -155,7 +163,7 @@ func (s *state) isGiven(row uint32) bool {
 // scoreCapOfGiven bounds the scores of the given candidates that are not scored yet; -Inf if none
 // are left.
 func (s *state) scoreCapOfGiven() (left int, most float64) {
-	if left = len(s.given) - s.givenScored; left == 0 {
+	if left = s.givenLeft(); left == 0 {
 		return 0, math.Inf(-1)
 	}
 	return left, s.scoreCap()

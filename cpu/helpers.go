@@ -177,7 +177,7 @@ const ring = 8
 type pieceQueue struct {
 	pieces int
 	do     func(w *scratch, piece int)
-	r      *resident
+	r      *crew
 
 	_      [64]byte
 	next   atomic.Int64 // the first piece that is not taken
@@ -193,7 +193,7 @@ type pieceQueue struct {
 }
 
 // start prepares a queue of so many pieces.
-func (j *pieceQueue) start(r *resident, pieces int, do func(w *scratch, piece int)) {
+func (j *pieceQueue) start(r *crew, pieces int, do func(w *scratch, piece int)) {
 	j.r, j.pieces, j.do = r, pieces, do
 	j.next.Store(0)
 	j.opened.Store(0)

@@ -74,14 +74,15 @@ func TestShortSearchesHaveNoHelpers(t *testing.T) {
 				h.ended.Store(1)
 			}
 			c := &collection.Collection{N: x.n, R: 32, D: 768}
-			r := &run{c: c, r: &resident{c: c, helpers: h}, pieces: &scanPieces{}}
-			r.callHelpers(backend.Look{Rep: backend.Panels, To: x.to, Rule: x.rule})
+			r := &run{c: c}
+			r.team.reset(&crew{helpers: h}, true, x.n*(c.R+c.D))
+			r.team.call(r.expectedBytes(backend.Look{Rep: backend.Panels, To: x.to, Rule: x.rule}))
 			want := x.called
 			if recent {
 				want = x.recent
 			}
-			if r.alone != x.alone || r.called != want || r.helped() == x.alone {
-				t.Errorf("%d atoms, first look at %d, recent %v: alone %v, called %v, helped %v", x.n, x.to, recent, r.alone, r.called, r.helped())
+			if r.team.alone != x.alone || r.team.called != want || r.team.helped() == x.alone {
+				t.Errorf("%d atoms, first look at %d, recent %v: alone %v, called %v, helped %v", x.n, x.to, recent, r.team.alone, r.team.called, r.team.helped())
 			}
 			h.close()
 		}

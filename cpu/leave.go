@@ -31,20 +31,13 @@ func (x *run) Leave(ctx context.Context, queries ...int) (backend.Answers, error
 
 // leaveRun excludes the query, whose answer was taken, from all later steps.
 func (s *state) leaveRun() {
-	s.phase, s.pass = hasLeft, nil
-	s.list.truncate(0)
-	s.finalists = s.finalists[:0]
+	s.leave()
+	s.pass = nil
 }
 
 // recordStopped ends a look that a context stopped and that will not be resumed, and
 // records its figures.
 func (s *state) recordStopped() {
-	if q := s.stoppedScan; q != nil {
-		s.stoppedScan = nil
-		q.record()
-	}
-	if q := s.stoppedRevisit; q != nil {
-		s.stoppedRevisit = nil
-		q.record()
-	}
+	s.recordStoppedScan()
+	s.recordStoppedRevisit()
 }

@@ -32,6 +32,9 @@ func (o *ownBounds) reset() {
 	o.begun, o.raised, o.listed = false, false, 0
 }
 
+// raisedByOwn reports whether the lower bounds of a first look have raised the threshold.
+func (s *state) raisedByOwn() bool { return s.own.raised }
+
 // raisesByOwn reports whether the look's own bounds raise the threshold: bounds of whole rows hold in both
 // directions with certainty, so that k lower bounds make a threshold and nothing is read between
 // chunks. With a ceiling arms are taken as those of other looks are.

@@ -24,18 +24,19 @@ const leastVisit = 32
 // leastRevisited queries, so that they end at about the same time.
 const revisitParts, leastRevisited = 4, 16
 
-// revisit takes a later look, at the rows of the survivors.
-func (x *run) revisit(ctx context.Context, l backend.Look) error {
+// compileRevisit compiles a later look, at the rows of the survivors.
+func (x *run) compileRevisit(l backend.Look) (*looks.Compiled, error) {
 	if !x.c.Coded() {
-		return fmt.Errorf("rows of codes: %w", backend.ErrRuleUnsupported)
+		return nil, fmt.Errorf("rows of codes: %w", backend.ErrRuleUnsupported)
 	}
 	if err := checkLook(l, x.c); err != nil {
-		return err
+		return nil, err
 	}
-	t, err := x.r.compile(l)
-	if err != nil {
-		return err
-	}
+	return x.r.compile(l)
+}
+
+// revisit takes look t at the survivors. Stopped first looks must be recorded.
+func (x *run) revisit(ctx context.Context, t *looks.Compiled) error {
 	// The queries of a thread go through the tiles together: the more there are, the more rows
 	// are found in the cache.
 	n := min(x.r.threads, len(x.states))
@@ -73,7 +74,7 @@ func (x *run) revisitQueries(ctx context.Context, w *scratch, t *looks.Compiled,
 			qs = append(qs, *stopped)
 			continue
 		}
-		s.recordStopped()
+		s.recordStoppedRevisit()
 		s.listAllAtoms()
 		if len(s.list.ids) == 0 {
 			continue
@@ -190,6 +191,14 @@ func (q *revisitState) compactList() {
 	q.list = q.arms
 }
 
+// recordStoppedRevisit is recordStopped for later looks.
+func (s *state) recordStoppedRevisit() {
+	if q := s.stoppedRevisit; q != nil {
+		s.stoppedRevisit = nil
+		q.record()
+	}
+}
+
 // record adds the look's counts to the query's certificate. It is called once: when the look has
 // ended, or was stopped and will not be resumed.
 func (q *revisitState) record() {
@@ -198,7 +207,9 @@ func (q *revisitState) record() {
 	q.pruneArms()
 	q.dropped += before - len(q.list.ids)
 	if q.bound.Random() {
-		q.random = q.random || q.dropped > 0
+		if q.dropped > 0 {
+			q.noteRandomDrop()
+		}
 		q.noteRandomBound(len(q.list.ids) + len(q.finalists))
 	}
 	q.countCodes(q.bound.AtomBytes, q.seen)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"thresher/backend"
 	"thresher/collection"
@@ -22,9 +23,8 @@ type run struct {
 	// looksReady says that heads and rests are set.
 	looksReady bool
 	closed     bool
-	pieces     *scanPieces // of a run that helpers may share; nil if none may
-	alone      bool        // its looks are too short for helpers
-	called     bool        // helpers were called
+	pieces     *scanPieces // of a first look that helpers share; nil if none was
+	team       team
 }
 
 // reset prepares the run's memory for queries q.
@@ -35,7 +35,7 @@ func (x *run) reset(q backend.Queries) {
 	}
 	x.states = x.states[:m]
 	x.scaled = grow(x.scaled, m*c.Dim)
-	x.queries, x.looksReady, x.closed, x.called = q, false, false, false
+	x.queries, x.looksReady, x.closed = q, false, false
 }
 
 // Close returns the run's memory to the pool for later runs. Answers already returned stay
@@ -45,10 +45,7 @@ func (x *run) Close() error {
 		return nil
 	}
 	x.closed = true
-	x.r.helpers.busy.Add(-1)
-	if x.helped() {
-		x.r.helpers.noteEnd()
-	}
+	x.team.end()
 	x.r.runs.Put(&run{r: x.r, c: x.c, states: x.states, scaled: x.scaled, heads: x.heads, rests: x.rests, pieces: x.pieces})
 	x.states, x.queries = nil, backend.Queries{}
 	return nil
@@ -61,9 +58,11 @@ func (x *run) Pull(ctx context.Context, l backend.Look) (backend.Survivors, erro
 	if x.closed {
 		return nil, backend.ErrClosed
 	}
-	x.callHelpers(l)
-	x.keepHelpers(1)
-	defer x.keepHelpers(-1)
+	if l.Rep.ForFirstLook() {
+		x.team.call(x.expectedBytes(l))
+	}
+	x.team.keep(1)
+	defer x.team.keep(-1)
 	err := x.scoreGiven(ctx, backend.QueryIndexes(0, len(x.states)), l.Rep.ForFirstLook())
 	if err == nil {
 		err = x.prepareLooks(ctx)
@@ -74,7 +73,7 @@ func (x *run) Pull(ctx context.Context, l backend.Look) (backend.Survivors, erro
 	case l.Rep.ForFirstLook():
 		err = x.scan(ctx, l)
 	case l.Rep.Coded():
-		err = x.revisit(ctx, l)
+		err = x.revisitLook(ctx, l)
 	case l.Rep == backend.Float32:
 		err = x.float32Looks(ctx, l)
 		x.noteRandomBounds(l)
@@ -85,6 +84,20 @@ func (x *run) Pull(ctx context.Context, l backend.Look) (backend.Survivors, erro
 		err = x.answerCrowded(ctx)
 	}
 	return x.survivors(), err
+}
+
+// revisitLook takes a later look, at the rows of the survivors.
+func (x *run) revisitLook(ctx context.Context, l backend.Look) error {
+	t, err := x.compileRevisit(l)
+	if err != nil {
+		return err
+	}
+	for j := range x.states {
+		if s := &x.states[j]; s.phase <= listed {
+			s.recordStoppedScan()
+		}
+	}
+	return x.revisit(ctx, t)
 }
 
 // Floor raises the floor of each query j to the search score floors[j], unless it is higher
@@ -99,8 +112,7 @@ func (x *run) Floor(_ context.Context, floors []float64) error {
 	}
 	for j, f := range floors {
 		s := &x.states[j]
-		s.floor = max(s.floor, math.Ldexp(f, -s.exp))
-		s.tau = max(s.tau, s.conversion.Threshold(s.floor))
+		s.raiseFloor(f)
 	}
 	return nil
 }
@@ -132,18 +144,62 @@ func (x *run) answerCrowded(ctx context.Context) error {
 	return x.Dense(ctx, js...)
 }
 
+// Dense answers these queries by a scan of all allowed atoms. If ctx ends, what was found is kept for partial answers.
+func (x *run) Dense(ctx context.Context, queries ...int) error {
+	if x.closed {
+		return backend.ErrClosed
+	}
+	for _, j := range queries {
+		if j < 0 || j >= len(x.states) {
+			return fmt.Errorf("query %d of %d", j, len(x.states))
+		}
+		x.states[j].recordStopped()
+	}
+	queries = slices.DeleteFunc(slices.Clone(queries), func(j int) bool { return x.states[j].phase == hasLeft })
+	if len(queries) == 0 {
+		return ctx.Err()
+	}
+	err := x.scoreGiven(ctx, queries, false)
+	if err == nil {
+		err = x.scanDense(ctx, queries)
+	}
+	for _, j := range queries {
+		if x.states[j].phase == answered {
+			x.states[j].pass = nil
+		}
+	}
+	return err
+}
+
 // survivors returns by query how many arms may still be in its answer and are not scored.
 func (x *run) survivors() backend.Survivors {
 	left := make(backend.Survivors, len(x.states))
 	for j := range x.states {
-		left[j] = x.states[j].countLeft()
+		left[j] = x.states[j].left()
 	}
 	return left
 }
 
+// left counts the open arms of the query.
+func (s *state) left() int {
+	if s.pass != nil {
+		n, _ := s.open()
+		return n
+	}
+	return s.countLeft()
+}
+
+// open counts the open arms of the query and returns the greatest upper bound among them, -Inf if there are none.
+func (s *state) open() (n int, greatest float64) {
+	if s.pass != nil && s.phase < answered {
+		return s.pass.countOpen(s)
+	}
+	return s.countOpen()
+}
+
 // countLeft counts the open arms. After a completed look the lists hold no others.
 func (s *state) countLeft() int {
-	if s.phase == listed && s.pass == nil && s.pruned && s.prunedAt == s.tau {
+	if s.phase == listed && s.pruned && s.prunedAt == s.tau {
 		return len(s.list.ids) + len(s.finalists)
 	}
 	n, _ := s.countOpen()
@@ -157,9 +213,6 @@ func (s *state) countOpen() (n int, most float64) {
 	most = math.Inf(-1)
 	if s.phase >= answered {
 		return 0, most
-	}
-	if s.pass != nil {
-		return s.pass.countOpen(s)
 	}
 	least := s.least32()
 	for _, b := range s.list.bounds {

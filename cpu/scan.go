@@ -94,7 +94,7 @@ func (x *run) scanTogether(ctx context.Context, t *looks.Compiled, js []int) err
 	if len(js) == 0 {
 		return nil
 	}
-	if x.helped() && len(js) == 1 && x.states[js[0]].goal.From == 0 {
+	if x.team.helped() && len(js) == 1 && x.states[js[0]].goal.From == 0 {
 		return x.scanHelped(ctx, t, js[0])
 	}
 	if len(js) < x.r.threads {
@@ -479,6 +479,14 @@ func (q *scanState) endScan(panels int) bool {
 // stop keeps the figures of a scan that a context stopped, so that it can be resumed.
 func (q *scanState) stop() { q.stoppedScan = q }
 
+// recordStoppedScan ends a scan that a context stopped and that will not be resumed, and records its figures.
+func (s *state) recordStoppedScan() {
+	if q := s.stoppedScan; q != nil {
+		s.stoppedScan = nil
+		q.record()
+	}
+}
+
 // record adds the scan's figures to the query's certificate, when it has ended or was
 // stopped and will not be resumed.
 func (q *scanState) record() {
@@ -489,7 +497,9 @@ func (q *scanState) record() {
 	q.countCodes(q.bound.AtomBytes, q.codesRead)
 	q.addReport(q.bound.Look, q.seen, q.codesRead-q.seen, kept)
 	if q.bound.Random() {
-		q.random = q.random || kept < q.listedBefore+q.seen
+		if kept < q.listedBefore+q.seen {
+			q.noteRandomDrop()
+		}
 		q.noteRandomBound(len(q.list.ids) + len(q.finalists))
 	}
 }

@@ -11,18 +11,9 @@ import (
 )
 
 const (
-	// leastHelped is the least number of bytes of codes that a search may be expected to read for which there are
-	// helpers: in less than 100 us, those that come and go cost more than they save.
-	leastHelped = 7 << 19
-	// wakingBytes is that number if no search has ended just before. To wake a helper takes up to 35 us on a
-	// virtual machine.
-	wakingBytes = 8 << 20
 	// laterShare and laterCertain are the shares of the rows of codes that later looks are expected to read,
 	// after a first look by a bound that can fail, and by one that cannot.
 	laterShare, laterCertain = 1. / 50, 1. / 3
-	// leastArms and leastShared are the least numbers of arms to bound and of rows to score together that
-	// are divided into pieces.
-	leastArms, leastShared = 128, 48
 	// pieceShare is the share of the panels in the largest pieces of a first look, leastPiece and
 	// mostPiece bound their number of panels.
 	pieceShare            = 1. / 12
@@ -34,74 +25,21 @@ const (
 
 // scanPieces is what a run and its helpers share.
 type scanPieces struct {
-	scan, parts pieceQueue
-	tau         atomic.Uint64 // the bits of the threshold for the pieces of a first look
-	lists       [ring]struct {
+	scan  pieceQueue
+	tau   atomic.Uint64 // the bits of the threshold for the pieces of a first look
+	lists [ring]struct {
 		survivors         // the arms of a piece that passed
 		tau       float64 // the threshold of the scan
 	}
 }
 
-// reservePieces prepares what a run shares with helpers if it is of one query and may be long enough.
-func (x *run) reservePieces() {
-	x.alone = false
-	if len(x.states) > 1 || x.c.N*(x.c.R+x.c.D) < leastHelped || x.r.helpers.cores < 2 {
-		x.pieces = nil
-		return
-	}
-	if x.pieces == nil {
-		x.pieces = &scanPieces{}
-	}
-}
-
-// callHelpers calls helpers for first look l, if it may have any. Waking one slows the run down, as long as
-// a short look takes, so short searches have helpers only if they follow each other closely.
-func (x *run) callHelpers(l backend.Look) {
-	if !x.helped() || !l.Rep.ForFirstLook() {
-		return
-	}
-	h, later := x.r.helpers, laterShare
+// expectedBytes is how many bytes of codes a search is expected to read that begins with look l.
+func (x *run) expectedBytes(l backend.Look) float64 {
+	later := laterShare
 	if l.Rule == backend.Cauchy {
 		later = laterCertain
 	}
-	bytes := float64(x.c.N) * (float64(x.c.R+l.To) + later*float64(x.c.D-l.To))
-	switch {
-	case bytes < leastHelped:
-		x.alone = true
-	case bytes >= wakingBytes || h.recent():
-		x.called = true
-		h.call()
-	}
-}
-
-// keepHelpers keeps the helpers that the run has called looking for its pieces while it computes: from
-// keepHelpers(1) until keepHelpers(-1). Between two pieces a run may compute for longer than they are patient.
-func (x *run) keepHelpers(n int64) {
-	if x.called {
-		x.r.helpers.expected.Add(n)
-	}
-}
-
-// helped reports whether the run may have helpers.
-func (x *run) helped() bool { return x.pieces != nil && !x.alone }
-
-// shares reports whether n arms or rows, of which so many are worth it, are divided into pieces.
-func (s *state) shares(n, least int) bool { return n >= least && s.run.helped() }
-
-// shareOut calls do for consecutive ranges of 0 to n-1, some of them on helpers, and waits for all.
-func (x *run) shareOut(n int, do func(w *scratch, lo, hi int)) {
-	w := x.r.getScratch()
-	defer x.r.putScratch(w)
-	h, j := x.r.helpers, &x.pieces.parts
-	j.start(x.r, ring, func(w *scratch, i int) { do(w, n*i/ring, n*(i+1)/ring) })
-	j.open(ring)
-	offered := h.offer(j)
-	for i := range ring {
-		j.await(w, i)
-	}
-	if offered {
-		h.withdraw(j)
-	}
+	return float64(x.c.N) * (float64(x.c.R+l.To) + later*float64(x.c.D-l.To))
 }
 
 // scanHelped takes look t for query j, together with helpers. The look's course is that of scanQueries:
@@ -125,9 +63,12 @@ func (x *run) scanHelped(ctx context.Context, t *looks.Compiled, j int) error {
 		return ends[i-1]
 	}
 	from := q.nextPanel
+	if x.pieces == nil {
+		x.pieces = &scanPieces{}
+	}
 	h, p := x.r.helpers, x.pieces
 	p.tau.Store(math.Float64bits(q.tau))
-	p.scan.start(x.r, len(ends), func(w *scratch, i int) {
+	p.scan.start(x.r.crew, len(ends), func(w *scratch, i int) {
 		lo := from
 		if i > 0 {
 			lo = ends[i-1]

@@ -11,6 +11,9 @@ import (
 // the product form q.v - |v|^2/2, with q and v relative to the collection's centre, which is
 // |q|^2/2 more; looks.Conversion converts. All are multiplied by 2^-exp.
 
+// leastShared is the least number of rows to score together that are divided into pieces.
+const leastShared = 48
+
 // searchScores writes the search scores of rows, by number, to out.
 func (s *state) searchScores(out []float64, rows []uint32) { s.searchScoresOf(out, rows, false) }
 
@@ -63,6 +66,15 @@ func (s *state) raiseToBest() {
 		s.tau = max(s.tau, s.conversion.Threshold(s.best.worst().score)+s.epsilon)
 	}
 }
+
+// raiseFloor raises the floor to a search score, unless it is higher already, and the threshold to at least the floor.
+func (s *state) raiseFloor(score float64) {
+	s.floor = max(s.floor, math.Ldexp(score, -s.exp))
+	s.tau = max(s.tau, s.conversion.Threshold(s.floor))
+}
+
+// raiseTo raises tau to a bound that k arms reach, plus epsilon.
+func (s *state) raiseTo(bound float64) { s.tau = max(s.tau, bound+s.epsilon) }
 
 // mayRise reports whether scores of so many arms, all that are listed, can raise the threshold. If
 // there is a floor and there are no more than k atoms above it, they cannot, and later looks drop

@@ -137,6 +137,20 @@ func insert(a []scored) {
 	}
 }
 
+// moveReaching moves the arms whose bound is at least least before the others and returns how many they are. bounds
+// are those of all arms.
+func moveReaching(arms []arm, bounds []float32, least float32) int {
+	at, below := 0, int64(floatKey(least))-1
+	for k, b := range bounds {
+		// Without a branch, which would be mispredicted for every other arm.
+		reaches := int((below - int64(floatKey(b))) >> 63) // -1 if it does, else 0
+		to := k + (at-k)&reaches
+		arms[to], arms[k] = arms[k], arms[to]
+		at -= reaches
+	}
+	return at
+}
+
 // sortArms sorts arms by descending bound, then by ascending index.
 func (s *sorting) sortArms(arms []arm) {
 	if len(arms) <= fewScored {

@@ -236,6 +236,53 @@ func (s *state) noteRandomBound(left int) {
 	}
 }
 
+// noteUnlisted records that n rows were read that score no listed arm.
+func (s *state) noteUnlisted(n int) {
+	if s.rowsIfAllScored > 0 {
+		s.rowsIfAllScored += n
+	}
+}
+
+// noteRandomDrop records that an arm was dropped by a bound that can fail.
+func (s *state) noteRandomDrop() { s.random = true }
+
+// countCoordinates counts width float32 coordinates of each of n atoms as read.
+func (s *state) countCoordinates(width, n int) {
+	s.pulls += int64(n) * int64(width)
+	s.bytes += 4 * int64(n) * int64(width)
+}
+
+// scoreCounted scores atom i, all of whose coordinates are counted as read, exactly and adds it to the answers.
+func (s *state) scoreCounted(i int) {
+	row := s.c.Order[i]
+	s.rowsRead++
+	s.addScored(scored{s.searchScore(row), row})
+}
+
+// beginAnswer drops the answers found so far but for the given candidates, before those of a scan of all allowed
+// atoms are pushed to best.
+func (s *state) beginAnswer() {
+	s.best.reset(s.goal.K)
+	for _, a := range s.bestGiven {
+		s.best.push(a)
+	}
+}
+
+// endAnswer ends the query's search: best holds its answer.
+func (s *state) endAnswer() {
+	s.raiseToBest()
+	s.phase, s.random, s.rowsIfAllScored = answered, false, 0
+	s.list.truncate(0)
+	s.finalists = s.finalists[:0]
+}
+
+// leave excludes the query, whose answer was taken, from all later steps.
+func (s *state) leave() {
+	s.phase = hasLeft
+	s.list.truncate(0)
+	s.finalists = s.finalists[:0]
+}
+
 // pruneArms drops listed arms and finalists whose bound does not reach the threshold.
 func (s *state) pruneArms() {
 	s.list.truncate(s.kern.Select(s.list.ids, s.list.bounds, s.list.ids, s.list.bounds, s.least32(), float32(math.Inf(1))))

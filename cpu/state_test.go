@@ -56,12 +56,13 @@ func TestArmsOfThresholdStay(t *testing.T) {
 // TestStoppedDenseScoresNoListedArm: the rows of a dense scan that was stopped do not count as
 // listed arms scored. If these were dropped, the drop can have failed.
 func TestStoppedDenseScoresNoListedArm(t *testing.T) {
-	s := &begun(t, 200, 64, 3).states[0]
+	x := begun(t, 200, 64, 3)
+	s := &x.states[0]
 	s.list = survivors{ids: []uint32{1, 2}, bounds: []float32{1, 1}}
 	s.noteRandomBound(len(s.list.ids) + len(s.finalists))
-	s.takeDense([]denseRange{{read: []int{100}}}, 0)
+	x.takeDense(s, []denseRange{{read: []int{100}}}, 0)
 	s.list.truncate(0) // by a threshold that rose
-	if a := s.answer(&scratch{}); !a.Random {
+	if a := s.answer(&scratch{}, 1); !a.Random {
 		t.Errorf("%d rows read of %d, and no drop is called random", s.rowsRead, s.rowsIfAllScored)
 	}
 }

@@ -28,7 +28,7 @@ func lists(t *rapid.T, n int) [][]uint32 {
 func TestVisitTiles(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, dim, tileRows := rapid.IntRange(1, 3000).Draw(t, "rows"), rapid.SampledFrom([]int{1 << 10, 1 << 16}).Draw(t, "dim"), rapid.IntRange(1, 400).Draw(t, "tile")
-		r := &resident{c: &collection.Collection{N: n, Dim: dim}, tileBytes: 4 * dim * tileRows, threads: 1}
+		r := &resident{crew: &crew{threads: 1}, c: &collection.Collection{N: n, Dim: dim}, tileBytes: 4 * dim * tileRows}
 		var l rowLists
 		l.reset(1) // memory of an earlier use
 		l.lists[0] = []uint32{3}

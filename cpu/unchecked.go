@@ -16,7 +16,7 @@ type computed struct{ pairs, most atomic.Int64 }
 
 // spend counts pairs that the goroutine of w is about to compute for some of so many queries. It
 // first checks ctx if they would be more than mostUnchecked since the last check.
-func (r *resident) spend(ctx context.Context, w *scratch, pairs, queries int) error {
+func (r *crew) spend(ctx context.Context, w *scratch, pairs, queries int) error {
 	if w.unchecked+pairs <= mostUnchecked {
 		w.unchecked += pairs
 		return nil
@@ -30,7 +30,7 @@ func (r *resident) spend(ctx context.Context, w *scratch, pairs, queries int) er
 }
 
 // checked begins the next count of w.
-func (r *resident) checked(w *scratch) {
+func (r *crew) checked(w *scratch) {
 	n := int64(w.unchecked)
 	r.computed.pairs.Add(n)
 	for most := r.computed.most.Load(); n > most && !r.computed.most.CompareAndSwap(most, n); most = r.computed.most.Load() {

@@ -231,7 +231,7 @@ func lastNumber(name string) []int {
 
 // Names of columns that are not vectors of this file, or not alone.
 func answerNames() []string {
-	return slices.Concat(npzIDNames(), npzScoreNames(), []string{rowsName, scores64Name})
+	return slices.Concat(tableIDNames(), tableScoreNames(), []string{rowsName, scores64Name})
 }
 
 func indexNames() []string {

@@ -23,6 +23,18 @@ const fewestCounted = 3
 // until the following call of record. named says that the user named a column, which only a header
 // can do.
 func (c *csvRows) readHeader(said, word string, named bool) ([]string, error) {
+	record, err := c.readNames(said, word, named)
+	if err != nil || c.columns == nil {
+		return record, err
+	}
+	if record, err = c.record(); err == io.EOF {
+		return nil, fail(c.name, "%w: there is a header, and nothing below it", ErrNoRows)
+	}
+	return record, err
+}
+
+// readNames reads the first line, which it returns, and if that is a header the names of the columns.
+func (c *csvRows) readNames(said, word string, named bool) ([]string, error) {
 	record, err := c.record()
 	if err == io.EOF {
 		return nil, fail(c.name, "%w: the file holds only blank lines", ErrNoRows)
@@ -34,17 +46,13 @@ func (c *csvRows) readHeader(said, word string, named bool) ([]string, error) {
 	if err != nil {
 		return nil, c.place(err, -1)
 	}
-	if !header {
-		return record, nil
+	if header {
+		c.columns = slices.Clone(record)
+		for i := range c.columns {
+			c.columns[i] = strings.TrimSpace(c.columns[i])
+		}
 	}
-	c.columns = slices.Clone(record)
-	for i := range c.columns {
-		c.columns[i] = strings.TrimSpace(c.columns[i])
-	}
-	if record, err = c.record(); err == io.EOF {
-		return nil, fail(c.name, "%w: there is a header, and nothing below it", ErrNoRows)
-	}
-	return record, err
+	return record, nil
 }
 
 // isHeader reports whether the first line names the columns. A line of texts does, and one that

@@ -1,8 +1,8 @@
 package dataset
 
 import (
-	"bytes"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -29,8 +29,16 @@ const (
 	SafeTensors Format = "safetensors"
 )
 
-const knownExtensions = ".npy .npz .fvecs .bvecs .ivecs .fbin .ibin .u8bin .i8bin " +
-	".jsonl .ndjson .csv .tsv .parquet .pq .arrow .arrows .ipc .feather .safetensors"
+// knownExtensions lists the extensions of all formats, for messages.
+func knownExtensions() string {
+	var all []string
+	for i := range codecs {
+		for _, ext := range codecs[i].extensions {
+			all = append(all, "."+ext)
+		}
+	}
+	return strings.Join(all, " ")
+}
 
 // FormatOf returns the format by the extension of path, and whether .gz follows. It does
 // not look at the content.
@@ -39,20 +47,11 @@ func FormatOf(path string) (f Format, gzipped bool) {
 	if s, ok := strings.CutSuffix(path, ".gz"); ok {
 		path, gzipped = s, true
 	}
-	switch ext := strings.TrimPrefix(filepath.Ext(path), "."); ext {
-	case "npy", "npz", "fvecs", "bvecs", "ivecs", "fbin", "ibin", "u8bin", "i8bin",
-		"jsonl", "csv", "parquet", "safetensors":
-		return Format(ext), gzipped
-	case "ndjson":
-		return JSONL, gzipped
-	case "tsv":
-		return CSV, gzipped
-	case "pq":
-		return Parquet, gzipped
-	case "arrow", "ipc", "feather":
-		return Arrow, gzipped
-	case "arrows":
-		return ArrowStream, gzipped
+	ext := strings.TrimPrefix(filepath.Ext(path), ".")
+	for i := range codecs {
+		if slices.Contains(codecs[i].extensions, ext) {
+			return codecs[i].format, gzipped
+		}
 	}
 	return Unknown, gzipped
 }
@@ -66,37 +65,22 @@ const byteOrderMark = "\xef\xbb\xbf"
 // Sniff recognises formats by their signature, from the first SniffLen bytes or as many as
 // there are. JSONL is recognised by its first bracket, the weakest signature.
 func Sniff(head []byte) Format {
-	switch {
-	case bytes.HasPrefix(head, []byte("\x93NUMPY")):
-		return NPY
-	case bytes.HasPrefix(head, []byte("PK\x03\x04")), bytes.HasPrefix(head, []byte("PK\x05\x06")):
-		return NPZ
-	case bytes.HasPrefix(head, []byte("PAR1")):
-		return Parquet
-	case bytes.HasPrefix(head, []byte("ARROW1")):
-		return Arrow
-	case bytes.HasPrefix(head, []byte("\xff\xff\xff\xff")):
-		return ArrowStream
-	case len(head) > 8 && head[6] == 0 && head[7] == 0 && head[8] == '{':
-		return SafeTensors
-	}
-	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte(byteOrderMark)), " \t\r\n")
-	if len(text) > 0 && (text[0] == '[' || text[0] == '{') {
-		return JSONL
+	for i := range codecs {
+		if sign := codecs[i].signature; sign != nil && sign(head) {
+			return codecs[i].format
+		}
 	}
 	return Unknown
 }
 
 // isWeak reports whether files of formats without a signature may begin like content.
-func isWeak(content Format) bool {
-	return content == Unknown || content == JSONL || content == SafeTensors || content == ArrowStream
-}
+func isWeak(content Format) bool { return content == Unknown || codecOf(content).weak }
 
 // reconcile decides between the format of the extension and that of the content.
 func reconcile(name string, ext, content Format) (Format, error) {
 	switch {
 	case ext == Unknown && content == Unknown:
-		return Unknown, fail(name, "unknown format: neither the content nor the extension is known (extensions: %s, and .gz after those that stream)", knownExtensions)
+		return Unknown, fail(name, "unknown format: neither the content nor the extension is known (extensions: %s, and .gz after those that stream)", knownExtensions())
 	case ext == Unknown, ext == content:
 		return content, nil
 	case (ext == Arrow || ext == ArrowStream) && (content == Arrow || content == ArrowStream):

@@ -1,15 +1,13 @@
 package dataset
 
 import (
-	"bufio"
-	"fmt"
 	"io"
 )
 
 // csrLists reads the rows of a sparse matrix. It holds one row.
 type csrLists struct {
 	*source
-	indptr, indices *npzColumn
+	indptr, indices *npzArray
 	rows, total     int64 // lists and ids that the headers announce
 	limit           int64 // columns that shape announces, -1 without
 	next, at        int64 // lists and ids read
@@ -39,7 +37,7 @@ func openCSR(src *source, entries []npzEntry) (*csrLists, error) {
 	c := &csrLists{source: src, limit: -1}
 	for _, want := range []struct {
 		names []string
-		to    **npzColumn
+		to    **npzArray
 		size  *int64
 	}{{[]string{"indptr"}, &c.indptr, &c.rows}, {[]string{"indices", idsName}, &c.indices, &c.total}} {
 		e, err := chooseArray(src.name, entries, want.names)
@@ -49,7 +47,7 @@ func openCSR(src *source, entries []npzEntry) (*csrLists, error) {
 		if e == nil {
 			return nil, fail(src.name, "npz holds no array %s of a sparse matrix; it holds %s", want.names[0], listed(entryNames(entries)))
 		}
-		if *want.to, err = openNPZColumn(src, e, 1, idTypes); err != nil {
+		if *want.to, err = e.integers(src); err != nil {
 			return nil, err
 		}
 		*want.size = e.header.shape[0]
@@ -72,7 +70,7 @@ func openCSR(src *source, entries []npzEntry) (*csrLists, error) {
 func checkSparseFormat(src *source, entries []npzEntry) error {
 	for i := range entries {
 		if e := &entries[i]; e.name == "format" {
-			text, err := e.text()
+			text, err := e.text(src)
 			if err != nil {
 				return located(src.name+":"+e.name, -1, err)
 			}
@@ -92,7 +90,7 @@ func (c *csrLists) checkMatrix(entries []npzEntry) error {
 	for i := range entries {
 		e := &entries[i]
 		if e.name == "shape" {
-			shape, err := openNPZColumn(c.source, e, 1, idTypes)
+			shape, err := e.integers(c.source)
 			if err != nil {
 				return err
 			}
@@ -107,31 +105,6 @@ func (c *csrLists) checkMatrix(entries []npzEntry) error {
 		}
 	}
 	return nil
-}
-
-// mostText limits the bytes of a text in an npz.
-const mostText = 256
-
-// text returns the one text of an array of bytes or characters.
-func (e *npzEntry) text() (string, error) {
-	n := &npzNamed{big: e.header.big, meter: idMeter{budget: (*Budget)(nil).of(-1)}}
-	if err := n.kind(e.header); err != nil {
-		return "", err
-	}
-	if len(e.header.shape) > 0 || n.size > mostText {
-		return "", fmt.Errorf("dtype %q, shape %v: a text is wanted", e.header.descr, e.header.shape)
-	}
-	r, err := e.file.Open()
-	if err != nil {
-		return "", err
-	}
-	defer r.Close()
-	n.r = bufio.NewReader(r)
-	if _, err := n.r.Discard(int(e.header.length)); err != nil {
-		return "", cutShort(err)
-	}
-	text, err := n.id()
-	return text, cutShort(err)
 }
 
 func (c *csrLists) Len() int64   { return c.rows }
@@ -184,33 +157,19 @@ func (c *csrLists) finish() error {
 	if c.at != c.total {
 		return failAt(c.indptr.name, c.rows, -1, "ends with %d, and %s has %d elements", c.at, c.indices.name, c.total)
 	}
-	for _, a := range []*npzColumn{c.indptr, c.indices} {
-		if _, err := a.r.ReadByte(); err == nil {
-			return fail(a.name, "data goes on after the elements that the header announces")
-		} else if err != io.EOF {
-			return fail(a.name, "%w", cutShort(err))
+	for _, a := range []*npzArray{c.indptr, c.indices} {
+		if err := a.finish("elements"); err != nil {
+			return err
 		}
 	}
 	return io.EOF
 }
 
-// elements reads n integers, of which the first is element at; the slice is valid until the
-// following call.
-func (c *npzColumn) elements(at, n int64) (list []int64, err error) {
-	if err := c.budget.checkRow("a row", n*int64(c.size)); err != nil {
-		return nil, failAt(c.name, at, -1, "%w", err)
+// integers opens an array of one dimension.
+func (e *npzEntry) integers(src *source) (*npzArray, error) {
+	a := e.array(src)
+	if err := a.check(want{as: asInteger}); err != nil {
+		return nil, err
 	}
-	if c.buf, err = readGrowing(c.r, c.buf, n*int64(c.size)); err != nil {
-		return nil, failAt(c.name, at, -1, "%w", cutShort(err))
-	}
-	if c.big {
-		swapBytes(c.buf, c.size)
-	}
-	c.ints = sized(c.ints, int(n))
-	for j := range c.ints {
-		if c.ints[j] = c.int(j); c.kind == 'u' && c.ints[j] < 0 {
-			return nil, failAt(c.name, at+int64(j), -1, "the integer does not fit int64, or is the padding -1")
-		}
-	}
-	return c.ints, nil
+	return a, a.open(src, e)
 }

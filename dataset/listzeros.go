@@ -1,22 +1,15 @@
 package dataset
 
 import (
-	"bufio"
 	"io"
 	"slices"
-	"strconv"
 )
 
 // storedZeros reads the values of a sparse matrix beside its columns, to find those that are zero:
 // the matrix says of such an element that it is there and that it is not.
 type storedZeros struct {
-	name string
-	r    *bufio.Reader
-	size int  // bytes of an element
-	sign bool // the highest bit of an element is a sign that zero may have
-	big  bool
+	*npzArray
 	opt  ListOptions
-	buf  []byte
 	left int64 // values not read yet
 }
 
@@ -30,33 +23,21 @@ func openZeros(src *source, entries []npzEntry, total int64, opt ListOptions) (*
 		return nil, nil
 	}
 	e := &entries[at]
-	z := &storedZeros{name: src.name + ":data", big: e.header.big, opt: opt, left: total}
-	descr := e.header.descr
-	size, err := strconv.Atoi(descr[min(2, len(descr)):])
-	if err != nil || size < 1 || size > widestValue || !slices.Contains([]byte("biuf"), descr[1]) {
-		return nil, fail(z.name, "dtype %q: the values of a sparse matrix are bools or numbers", descr)
+	z := &storedZeros{npzArray: e.array(src), opt: opt, left: total}
+	if z.size < 1 || z.size > widestValue || !slices.Contains([]byte("biuf"), z.form) {
+		return nil, fail(z.name, "dtype %q: the values of a sparse matrix are bools or numbers", e.header.descr)
 	}
 	if len(e.header.shape) != 1 || e.header.shape[0] != total {
 		return nil, fail(z.name, "shape %v where indices have %d elements", e.header.shape, total)
 	}
-	z.size, z.sign = size, descr[1] == 'f'
-	r, err := e.file.Open()
-	if err != nil {
-		return nil, fail(z.name, "%w", err)
-	}
-	src.shut = append([]io.Closer{r}, src.shut...)
-	z.r = bufio.NewReaderSize(r, 64<<10)
-	if _, err := readNPYHeader(z.r); err != nil {
-		return nil, fail(z.name, "%w", err)
-	}
-	return z, nil
+	return z, z.open(src, e)
 }
 
 // apply reads the values of a row, whose first element is element at, and drops the columns where
 // they are zero, or refuses them.
 func (z *storedZeros) apply(row, at int64, columns []int64) (kept []int64, err error) {
-	if z.buf, err = readGrowing(z.r, z.buf, int64(len(columns)*z.size)); err != nil {
-		return nil, failAt(z.name, at, -1, "%w", cutShort(err))
+	if err := z.read(int64(len(columns))); err != nil {
+		return nil, failAt(z.name, at, -1, "%w", err)
 	}
 	kept = columns[:0]
 	for j, column := range columns {
@@ -78,9 +59,10 @@ func (z *storedZeros) apply(row, at int64, columns []int64) (kept []int64, err e
 	return kept, nil
 }
 
+// isZero reports whether an element is zero, which floats are with either sign.
 func (z *storedZeros) isZero(b []byte) bool {
 	for i, x := range b {
-		if z.sign && (z.big && i == 0 || !z.big && i == len(b)-1) {
+		if z.form == 'f' && i == len(b)-1 {
 			x &= 0x7f
 		}
 		if x != 0 {

@@ -208,3 +208,38 @@ func listed(names []string) string {
 	}
 	return strings.Join(names, ", ")
 }
+
+// chooseArray returns the array with the first name, or else the only one with another of the
+// names, or nil.
+func chooseArray(file string, entries []npzEntry, names []string) (*npzEntry, error) {
+	var found []*npzEntry
+	var called []string
+	for i := range entries {
+		e := &entries[i]
+		if e.name == names[0] {
+			return e, nil
+		}
+		if slices.Contains(names, e.name) {
+			found, called = append(found, e), append(called, e.name)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, nil
+	case 1:
+		return found[0], nil
+	}
+	return nil, severalArrays(file, names[0], called)
+}
+
+// severalArrays is the error of several arrays that may be what one of the first name is.
+func severalArrays(file, name string, called []string) error {
+	return fail(file, "several arrays could be the %s: %s; call one of them %s", name, listed(called), name)
+}
+
+func entryNames(entries []npzEntry) (names []string) {
+	for i := range entries {
+		names = append(names, entries[i].name)
+	}
+	return names
+}

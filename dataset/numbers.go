@@ -42,19 +42,42 @@ func openNumbersAs(src *source, ext Format, columns []string) (NumberReader, err
 	if err != nil {
 		return nil, err
 	}
-	switch format {
-	case Parquet:
-		return openNumbersParquet(src, columns)
-	case Arrow, ArrowStream:
-		return openNumbersArrow(src, columns)
-	case CSV:
-		return openNumbersCSV(src, columns)
-	case JSONL:
-		return &numbersJSONL{source: src, lines: jsonl{name: src.name, lines: src.lines()}, columns: columns}, nil
-	case NPZ:
-		return openNumbersNPZ(src, columns)
+	open := codecOf(format).table
+	if codecOf(format).names < namedArrays {
+		return nil, fail(src.name, "column %s: format %s has no columns (parquet, arrow, csv, jsonl and npz have)", quoted(columns), format)
 	}
-	return nil, fail(src.name, "column %s: format %s has no columns (parquet, arrow, csv, jsonl and npz have)", quoted(columns), format)
+	t, err := open(src, "")
+	if err != nil {
+		return nil, err
+	}
+	wants := make([]want, len(columns))
+	for i, name := range columns {
+		wants[i] = want{name: name, as: asNumber}
+	}
+	return &numbers{tableReader: t, wants: wants, row: make([]readCell, len(wants)), list: make([]float64, len(wants))}, t.choose(wants)
+}
+
+// numbers are columns of numbers of a table.
+type numbers struct {
+	tableReader
+	wants []want
+	row   []readCell
+	list  []float64
+	err   error
+}
+
+func (n *numbers) Next() ([]float64, error) {
+	if n.err == nil {
+		n.err = n.next(n.row)
+	}
+	if n.err != nil {
+		n.err = placed(n, n.wants, "column %q: %w", false, n.err)
+		return nil, n.err
+	}
+	for i := range n.row {
+		n.list[i] = n.row[i].float
+	}
+	return n.list, nil
 }
 
 // quoted joins names in quotes.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
@@ -122,32 +121,31 @@ func (c *parquetColumn) scalar() (*parquet.Value, error) {
 // listValue is the memory of a value of list beside its bytes.
 const listValue = 24
 
-// list appends the values of the next row of a list column to dst. They share memory with
-// the page until another row is read, so byte arrays are cloned.
-func (c *parquetColumn) list(dst []parquet.Value) ([]parquet.Value, error) {
+// list passes the values of the next row of a list column to do, which must not keep them.
+func (c *parquetColumn) list(do func(v *parquet.Value)) error {
 	full := c.leaf.column.MaxDefinitionLevel()
 	size := int64(0)
 	for begun := false; ; begun = true {
 		v, err := c.peek()
 		if err == io.EOF && begun {
-			return dst, nil
+			return nil
 		}
 		if err != nil {
-			return dst, err
+			return err
 		}
 		if starts := v.RepetitionLevel() == 0; starts && begun {
-			return dst, nil
+			return nil
 		} else if starts == begun {
-			return dst, errors.New("repetition levels do not begin a row")
+			return errors.New("repetition levels do not begin a row")
 		}
 		if v.DefinitionLevel() == full {
 			if size += listValue; v.Kind() == parquet.ByteArray {
 				size += int64(len(v.ByteArray()))
 			}
 			if err := c.file.budget.checkRow("column "+c.leaf.path, size); err != nil {
-				return dst, err
+				return err
 			}
-			dst = append(dst, v.Clone())
+			do(v)
 		}
 		c.i++
 	}
@@ -155,9 +153,8 @@ func (c *parquetColumn) list(dst []parquet.Value) ([]parquet.Value, error) {
 
 // parquetIDs formats a column of strings or integers.
 type parquetIDs struct {
-	column   *parquetColumn
-	unsigned bool
-	meter    idMeter
+	column *parquetColumn
+	meter  idMeter
 }
 
 func (p *parquetFile) ids(name string) (*parquetIDs, error) {
@@ -167,7 +164,7 @@ func (p *parquetFile) ids(name string) (*parquetIDs, error) {
 	}
 	switch leaf.element.Type.V {
 	case format.ByteArray, format.Int32, format.Int64:
-		return &parquetIDs{column: p.column(leaf), unsigned: leaf.unsigned(), meter: idMeter{budget: p.budget}}, nil
+		return &parquetIDs{column: p.column(leaf), meter: idMeter{budget: p.budget}}, nil
 	}
 	return nil, fail(p.name, "ids column %q is neither string nor integer", name)
 }
@@ -190,21 +187,8 @@ func (p *parquetIDs) next() (string, error) {
 	if v.IsNull() {
 		return "", errors.New("is null")
 	}
-	switch v.Kind() {
-	case parquet.Int32:
-		if p.unsigned {
-			return strconv.FormatUint(uint64(v.Uint32()), 10), nil
-		}
-		return strconv.FormatInt(int64(v.Int32()), 10), nil
-	case parquet.Int64:
-		if p.unsigned {
-			return strconv.FormatUint(v.Uint64(), 10), nil
-		}
-		return strconv.FormatInt(v.Int64(), 10), nil
+	if v.Kind() != parquet.ByteArray {
+		return p.column.leaf.text(v), nil
 	}
-	text := v.ByteArray()
-	if err := p.meter.add(len(text)); err != nil {
-		return "", err
-	}
-	return string(text), nil
+	return idOf(v.ByteArray(), &p.meter)
 }

@@ -130,42 +130,26 @@ func openAs(src *source, ext Format, opt Options) (Reader, error) {
 	if err := checkOptions(src.name, format, opt); err != nil {
 		return nil, err
 	}
-	if opt.IgnoreIDs && format != CSV { // elsewhere a coordinate is no column
+	if opt.IgnoreIDs && !codecOf(format).header { // elsewhere a coordinate is no column
 		opt.FindIDs = false
 	}
-	switch format {
-	case NPY:
-		return openNPY(src, opt)
-	case NPZ:
-		return openNPZ(src, opt)
-	case FVecs, BVecs, IVecs:
-		return openVecs(src, format, opt)
-	case FBin, IBin, U8Bin, I8Bin:
-		return openBin(src, format, opt)
-	case JSONL:
-		return openJSONL(src, opt)
-	case CSV:
-		return openCSV(src, opt)
-	case Parquet:
-		return openParquet(src, opt)
-	case Arrow, ArrowStream:
-		return openArrow(src, opt)
-	case SafeTensors:
-		return openSafeTensors(src, opt)
+	open := codecOf(format).vectors
+	if open == nil {
+		return nil, fail(src.name, "unknown format %q", string(format))
 	}
-	return nil, fail(src.name, "unknown format %q", string(format))
+	return open(src, format, opt)
 }
 
 // checkOptions rejects names that the format cannot have.
 func checkOptions(name string, f Format, opt Options) error {
-	if opt.Header != "" && f != CSV {
+	c := codecOf(f)
+	if opt.Header != "" && !c.header {
 		return fail(name, "%s %s: format %s has no lines; only CSV has a header", opt.words().Header, opt.Header, f)
 	}
-	columns := f == Parquet || f == Arrow || f == ArrowStream || f == JSONL || f == CSV
-	if opt.IDs != "" && !columns && f != NPZ {
+	if opt.IDs != "" && c.names < namedArrays {
 		return fail(name, "ids column %q: format %s has no columns", opt.IDs, f)
 	}
-	if opt.Column != "" && !columns && f != NPZ && f != SafeTensors {
+	if opt.Column != "" && c.names == unnamed {
 		return fail(name, "column %q: format %s has no named columns or arrays", opt.Column, f)
 	}
 	return nil

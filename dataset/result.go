@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"slices"
 	"strconv"
 
 	"thresher/dataset/jsonscan"
@@ -86,16 +87,10 @@ func openResultsAs(src *source, ext Format) (ResultReader, error) {
 		return nil, err
 	}
 	switch format {
-	case NPY:
-		return openNPYResults(src)
-	case NPZ:
-		return openNPZResults(src)
 	case JSONL:
-		return openJSONResults(src), nil
-	case CSV:
-		return openLongCSV(src)
-	case Parquet:
-		return openParquetResults(src)
+		return openJSONResults(src)
+	case NPY, NPZ, CSV, Parquet:
+		return openTableResults(src, format)
 	case IVecs:
 		return openIVecsResults(src)
 	case IBin:
@@ -104,12 +99,34 @@ func openResultsAs(src *source, ext Format) (ResultReader, error) {
 	return nil, fail(src.name, "format %s does not hold results (npz, npy, jsonl, json, csv, parquet, ivecs and ibin do)", format)
 }
 
+// openTableResults opens answers with a row for each query, if the table has lists of ids, or else a row for each
+// query and vector.
+func openTableResults(src *source, format Format) (ResultReader, error) {
+	t, err := codecOf(format).table(src, HeaderYes)
+	if err != nil {
+		return nil, err
+	}
+	arrays := codecOf(format).names == namedArrays || format == NPY
+	all, err := t.columns()
+	if err != nil {
+		return nil, err
+	}
+	if arrays || slices.ContainsFunc(all, func(c Column) bool { return c.Name == idsName }) {
+		return openAnswers(t, src, arrays)
+	}
+	lacks := ""
+	if !codecOf(format).header { // a format that has lists
+		lacks = "no column ids, and "
+	}
+	return openLong(t, src, lacks)
+}
+
 // openJSONResults chooses between the forms of answers in JSON by the first field that differs.
-func openJSONResults(src *source) ResultReader {
+func openJSONResults(src *source) (ResultReader, error) {
 	text, _ := src.r.Peek(src.r.Size()) // fewer if the input ends
 	text = bytes.TrimSpace(bytes.TrimPrefix(text, []byte(byteOrderMark)))
 	if len(text) > 0 && text[0] == '[' {
-		return openHits(src)
+		return openHits(src), nil
 	}
 	telling := ""
 	_, _ = jsonscan.Fields(text, 0, func(key []byte, at int) (int, error) {
@@ -122,9 +139,13 @@ func openJSONResults(src *source) ResultReader {
 	})
 	switch telling {
 	case "result":
-		return openHits(src)
+		return openHits(src), nil
 	case "id":
-		return openLongJSONL(src)
+		t, err := openJSONLRows(src, "")
+		if err != nil {
+			return nil, err
+		}
+		return openLong(t, src, "")
 	}
-	return &jsonlResults{source: src, lines: src.lines()}
+	return &jsonlResults{source: src, lines: src.lines()}, nil
 }

@@ -56,26 +56,61 @@ type longRow struct {
 	hit
 }
 
-// longTable reads a table row by row.
-type longTable interface {
-	// row returns the next row; io.EOF after the last.
-	row() (longRow, error)
-	// locate adds the place of the last row to an error.
-	locate(err error) error
-	schema() *longSchema
-	path() string
-	Close() error
-}
-
 // longResults gathers the rows of a table by query, which they are sorted by. The atoms of a
 // query are sorted by rank or else by score, distances ascending. It holds the rows of one
 // query.
 type longResults struct {
-	longTable
-	held *longRow // first row of the next query
-	last bool     // there is none
-	list hitList
-	err  error
+	tableReader
+	schema longSchema
+	wants  []want
+	row    []readCell
+	file   string
+	held   *longRow // first row of the next query
+	last   bool     // there is none
+	list   hitList
+	err    error
+}
+
+// openLong opens the table of a file, whose name errors have. Before what is missing they have lacks.
+func openLong(t tableReader, src *source, lacks string) (ResultReader, error) {
+	all, err := t.columns()
+	if err != nil {
+		return nil, err
+	}
+	l := &longResults{tableReader: t, file: src.name, list: hitList{budget: src.budget}}
+	if l.schema, err = chooseLong(columnNames(all, false)); err != nil {
+		return nil, t.locate(-1, fmt.Errorf("%s%w", lacks, err))
+	}
+	for _, w := range []want{
+		{name: l.schema.query, as: asInteger}, {name: l.schema.id, as: asID}, {name: l.schema.score, as: asScore}, {name: l.schema.rank, as: asInteger},
+	} {
+		if w.name != "" {
+			l.wants = append(l.wants, w)
+		}
+	}
+	l.row = make([]readCell, len(l.wants))
+	return l, t.choose(l.wants)
+}
+
+// read reads the next row of the table.
+func (l *longResults) read() (r longRow, err error) {
+	err = l.next(l.row)
+	if err == nil && l.row[0].integer < 0 {
+		err = &cellError{0, fmt.Errorf("query %d is negative", l.row[0].integer)}
+	}
+	if err != nil {
+		return r, placed(l, l.wants, "%s: %w", true, err)
+	}
+	r.query = l.row[0].integer
+	id, more := &l.row[1], l.row[2:]
+	r.id, r.name, r.named = id.integer, id.text, id.named
+	if l.schema.score != "" {
+		r.score, more = float32(more[0].float), more[1:]
+	}
+	if l.schema.rank != "" {
+		r.rank = more[0].integer
+	}
+	return r, nil
 }
 
 func (l *longResults) Len() int64 { return -1 }
@@ -96,7 +131,7 @@ func (l *longResults) gather() (Result, error) {
 		return Result{}, io.EOF
 	}
 	if l.held == nil {
-		row, err := l.row()
+		row, err := l.read()
 		if err != nil {
 			return Result{}, err
 		}
@@ -104,10 +139,10 @@ func (l *longResults) gather() (Result, error) {
 	}
 	query := l.held.query
 	for l.held != nil && l.held.query == query {
-		if err := l.list.add(l.held.hit, l.schema().score != ""); err != nil {
-			return Result{}, l.locate(err)
+		if err := l.list.add(l.held.hit, l.schema.score != ""); err != nil {
+			return Result{}, l.locate(-1, err)
 		}
-		row, err := l.row()
+		row, err := l.read()
 		if err == io.EOF {
 			l.held, l.last = nil, true
 			break
@@ -116,19 +151,19 @@ func (l *longResults) gather() (Result, error) {
 			return Result{}, err
 		}
 		if row.query < query {
-			return Result{}, l.locate(fmt.Errorf("a row of query %d after one of query %d: sort the rows by query", row.query, query))
+			return Result{}, l.locate(-1, fmt.Errorf("a row of query %d after one of query %d: sort the rows by query", row.query, query))
 		}
 		l.held = &row
 	}
 	if err := l.sort(); err != nil {
-		return Result{}, fail(l.path(), "query %d: %w", query, err)
+		return Result{}, fail(l.file, "query %d: %w", query, err)
 	}
 	return l.list.take(query), nil
 }
 
 // sort puts the hits of a query in order, best first.
 func (l *longResults) sort() error {
-	s, hits := l.schema(), l.list.hits
+	s, hits := l.schema, l.list.hits
 	switch {
 	case s.rank != "":
 		slices.SortFunc(hits, func(a, b hit) int { return cmp.Compare(a.rank, b.rank) })

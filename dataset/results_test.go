@@ -448,7 +448,7 @@ func TestAssembleScoresRefuses(t *testing.T) {
 	}
 }
 
-func npzOf(t *testing.T, arrays map[string][]byte) []byte {
+func npzOf(t testing.TB, arrays map[string][]byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)

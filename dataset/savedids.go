@@ -40,7 +40,7 @@ func SavedIDs(path string, n int) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := ofCollection(name, entries, path); err != nil {
+	if err := ofCollection(src, entries, path); err != nil {
 		return nil, err
 	}
 	e, err := chooseArray(name, entries, []string{SavedIDsArray})
@@ -50,7 +50,7 @@ func SavedIDs(path string, n int) ([]string, error) {
 	if e == nil {
 		return nil, fail(name, "npz holds no array %s; it holds %s", SavedIDsArray, listed(entryNames(entries)))
 	}
-	ids, err := e.ids(name, n)
+	ids, err := e.ids(src, n)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,8 @@ func SavedIDs(path string, n int) ([]string, error) {
 }
 
 // ofCollection refuses ids that were not saved with the collection at path.
-func ofCollection(name string, entries []npzEntry, path string) error {
+func ofCollection(src *source, entries []npzEntry, path string) error {
+	name := src.name
 	e, err := chooseArray(name, entries, []string{"collection"})
 	if err != nil {
 		return err
@@ -69,7 +70,7 @@ func ofCollection(name string, entries []npzEntry, path string) error {
 	if e == nil {
 		return fail(name, "npz holds no array collection, which says whose ids these are; it holds %s", listed(entryNames(entries)))
 	}
-	said, err := e.text()
+	said, err := e.text(src)
 	if err != nil {
 		return located(name+":collection", -1, err)
 	}
@@ -98,29 +99,22 @@ func headerDigest(path string) (string, error) {
 }
 
 // ids reads an array of n ids.
-func (e *npzEntry) ids(file string, n int) ([]string, error) {
-	name := file + ":" + e.name
+func (e *npzEntry) ids(src *source, n int) ([]string, error) {
+	a := e.array(src)
 	if len(e.header.shape) != 1 || e.header.shape[0] != int64(n) {
-		return nil, fail(name, "ids are one an atom, an array of shape (%d,); this one's is %v", n, e.header.shape)
+		return nil, fail(a.name, "ids are one an atom, an array of shape (%d,); this one's is %v", n, e.header.shape)
 	}
-	r := &npzNamed{big: e.header.big, meter: idMeter{budget: (*Budget)(nil).of(-1)}}
-	if err := r.kind(e.header); err != nil {
-		return nil, located(name, -1, err)
+	if err := a.checkIDs(); err != nil {
+		return nil, located(a.name, -1, err)
 	}
-	f, err := e.file.Open()
-	if err != nil {
-		return nil, fail(name, "%w", err)
-	}
-	defer f.Close()
-	r.r = bufio.NewReaderSize(f, streamBuffer)
-	if _, err := r.r.Discard(int(e.header.length)); err != nil {
-		return nil, fail(name, "%w", cutShort(err))
+	if err := a.open(src, e); err != nil {
+		return nil, err
 	}
 	var ids []string
 	for row := range n {
-		id, err := r.id()
+		id, err := a.id()
 		if err != nil {
-			return nil, failAt(name, int64(row), -1, "%w", cutShort(err))
+			return nil, failAt(a.name, int64(row), -1, "%w", err)
 		}
 		ids = append(ids, id)
 	}

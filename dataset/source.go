@@ -226,11 +226,9 @@ func (s *source) checkEncoding(ext, content Format) error {
 		return nil
 	}
 	check := plaintext.CheckEncoding
-	switch ext {
-	case CSV, JSONL:
-	case Unknown:
+	if ext == Unknown {
 		check = plaintext.CheckMark
-	default:
+	} else if codecOf(ext).lines == nil {
 		return nil
 	}
 	head, _ := s.r.Peek(SniffLen) // fewer if the input ends
@@ -242,16 +240,16 @@ func (s *source) checkEncoding(ext, content Format) error {
 
 // checkLines refuses a text whose lines end with a carriage return alone.
 func (s *source) checkLines(format Format) error {
-	var err error
-	switch format {
-	case CSV:
-		start, _ := s.r.Peek(min(s.r.Size(), plaintext.Peeked))
-		err = plaintext.CheckCSV(start)
-	case JSONL:
-		start, _ := s.r.Peek(s.r.Buffered()) // lines may come one by one, each after a while
-		err = plaintext.CheckJSON(start)
+	c := codecOf(format)
+	if c.lines == nil {
+		return nil
 	}
-	if err != nil {
+	shown := s.r.Buffered() // lines may come one by one, each after a while
+	if c.peeked {
+		shown = min(s.r.Size(), plaintext.Peeked)
+	}
+	start, _ := s.r.Peek(shown) // fewer if the input ends
+	if err := c.lines(start); err != nil {
 		return fail(s.name, "%w", err)
 	}
 	return nil
@@ -259,7 +257,7 @@ func (s *source) checkLines(format Format) error {
 
 // canSeek rejects formats that need random access if there is only a stream.
 func (s *source) canSeek(format Format) error {
-	if s.at == nil && (format == NPZ || format == Parquet) {
+	if s.at == nil && codecOf(format).seeks {
 		return fail(s.name, "%s needs a plain file: it cannot be read from a stream or through gzip", format)
 	}
 	return nil

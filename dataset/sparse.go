@@ -10,7 +10,7 @@ import (
 type sparseRows struct {
 	*source
 	lists  *csrLists // the columns of each row
-	values *npzColumn
+	values *npzArray
 	kind   kind
 	dim    int
 	row    []float32 // values of one row
@@ -87,8 +87,8 @@ func (s *sparseRows) openValues(entries []npzEntry) error {
 			return fail(s.name+":data", "shape %v where indices have %d elements", e.header.shape, s.lists.total)
 		}
 		s.kind = k
-		s.values, err = openNPZColumn(s.source, e, 1, e.header.descr[1:])
-		return err
+		s.values = e.array(s.source)
+		return s.values.open(s.source, e)
 	}
 	return fail(s.name, "npz holds no array data of a sparse matrix")
 }
@@ -170,11 +170,8 @@ func (s *sparseRows) repeated(columns []int64) int64 {
 func decodeValues[T precision](s *sparseRows, values *[]T, at, n int64) (err error) {
 	c := s.values
 	size := s.kind.size()
-	if c.buf, err = readGrowing(c.r, c.buf, n*int64(size)); err != nil {
-		return failAt(c.name, at, -1, "%w", cutShort(err))
-	}
-	if c.big {
-		swapBytes(c.buf, size)
+	if err := c.read(n); err != nil {
+		return failAt(c.name, at, -1, "%w", err)
 	}
 	*values = sized(*values, int(n))
 	if bad := decodeAs(s.kind, *values, c.buf); bad >= 0 {

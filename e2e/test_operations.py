@@ -32,10 +32,9 @@ def blocks(path: str, mark: str = "sh") -> str:
     return "".join(re.findall(rf"^```{mark}\n(.*?)^```$", (ROOT / path).read_text(), re.MULTILINE | re.DOTALL))
 
 
-@pytest.mark.parametrize(("path", "curls", "jobs"), [("docs/operations.md", 12, 4), ("README.md", 3, 1)])
-def test_commands_work_as_written(toured: Server, tmp_path: Path, path: str, curls: int, jobs: int) -> None:
-    commands = blocks(path)
-    assert commands.count("curl") >= curls and commands.count("thresher job") >= jobs
+def test_commands_work_as_written(toured: Server, tmp_path: Path) -> None:
+    commands = blocks("docs/operations.md")
+    assert commands.count("curl") >= 12 and commands.count("thresher job") >= 4
     tools = tmp_path / "tools"
     tools.mkdir()
     (tools / "thresher").symlink_to(os.environ["E2E_THRESHER"])

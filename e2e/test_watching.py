@@ -15,7 +15,8 @@ from environment import ROOT
 from server import BUILD, Server
 from test_metrics import scrape
 
-RULES, DASHBOARD = ROOT / "docs" / "watching" / "alerts.yaml", ROOT / "docs" / "watching" / "dashboard.json"
+DEPLOY = ROOT / "deploy"
+RULES, DASHBOARD = DEPLOY / "prometheus" / "alerts.yaml", DEPLOY / "grafana" / "dashboard.json"
 
 
 @pytest.fixture(scope="module")

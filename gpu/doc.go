@@ -13,5 +13,5 @@
 //	errors.go       what the contract of backends calls the errors of devices
 //
 // launchers.gen.go has for each kernel a structure of its arguments and a method that enqueues it,
-// written from kernels/manifest.json: an argument of another type, or of another name, does not compile.
+// written from kernels/ptx/manifest.json: an argument of another type, or of another name, does not compile.
 package gpu

@@ -26,8 +26,8 @@ func Sample(ctx context.Context, e *batch.Engine, o PairOptions) (*Density, erro
 	if err != nil {
 		return nil, err
 	}
-	d := &Density{N: c.N, Limit: mostLimit}
-	req.Limit, req.ExcludeSelf = mostLimit, true
+	d := &Density{N: c.N, Limit: maxLimit}
+	req.Limit, req.ExcludeSelf = maxLimit, true
 	n := min(c.N, sampleRows, max(1, queryBytes/(4*c.Dim)))
 	r := rand.New(rand.NewPCG(c.Seed, 0x7061697273)) // "pairs"
 	for range n {
@@ -77,5 +77,5 @@ func (d *Density) reaching() float64 {
 // sample.
 func (d *Density) limit() int {
 	usual := d.Counts[len(d.Counts)*63/64]
-	return min(max(leastLimit, 2*usual), mostLimit)
+	return min(max(minLimit, 2*usual), maxLimit)
 }

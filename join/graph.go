@@ -44,9 +44,9 @@ const (
 // Ways lists all ways.
 func Ways() []Way { return []Way{ByCost, ByRow, ByPair} }
 
-// leastCost is the forecast time of the search of one atom, on one core, from which searching
+// minCost is the forecast time of the search of one atom, on one core, from which searching
 // pairs pays: what precedes that takes about a third of it. BenchmarkGraph has both ways beside each other.
-const leastCost = 75 * time.Microsecond
+const minCost = 75 * time.Microsecond
 
 // Graph is a search for the k nearest neighbours of each atom of a collection: the k other atoms
 // that score best with it as the query, best first, ties by ascending row number. An atom is no
@@ -136,7 +136,7 @@ func (g *Graph) begin(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		pairs = cost >= leastCost
+		pairs = cost >= minCost
 	}
 	if pairs {
 		t, few, err := newTriangle(ctx, g.engine, g.o.K, g.o.Threads)

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// clusterAtoms is how many atoms a cluster has on average, mostClusters how many there are at
+	// clusterAtoms is how many atoms a cluster has on average, maxClusters how many there are at
 	// most, and probes in how many clusters, its own first, an atom's neighbours are guessed.
-	clusterAtoms, mostClusters, probes = 256, 4096, 24
+	clusterAtoms, maxClusters, probes = 256, 4096, 24
 	// clusterSample is how many atoms for each cluster the centres are fitted to, in clusterRounds.
 	clusterSample, clusterRounds = 24, 4
 	// panel is the width of the packed points of simd's Gemm.
@@ -87,7 +87,7 @@ func (b *neighbourhoods) each(ctx context.Context, n, size int, do func(lo, hi i
 
 // fitCentres fits the centres of the clusters to a sample of the atoms: k-means, until ctx ends.
 func (b *neighbourhoods) fitCentres(ctx context.Context) {
-	n := min(mostClusters, max(1, b.c.N/clusterAtoms))
+	n := min(maxClusters, max(1, b.c.N/clusterAtoms))
 	r := rand.New(rand.NewPCG(b.c.Seed, 0x6772617068)) // "graph"
 	sample := r.Perm(b.c.N)[:min(b.c.N, clusterSample*n)]
 	points := make([]float32, 0, len(sample)*b.r)
@@ -115,14 +115,14 @@ func (b *neighbourhoods) fitCentres(ctx context.Context) {
 	}
 }
 
-// mostUnchecked is how many pairs of points are compared at most between two checks of the context.
-const mostUnchecked = 4096 * 64
+// maxUnchecked is how many pairs of points are compared at most between two checks of the context.
+const maxUnchecked = 4096 * 64
 
 // nearest sets of to the clusters whose centres are nearest to points. If ctx ends, some are not set.
 func (b *neighbourhoods) nearest(ctx context.Context, of []uint32, points []float32) {
 	n := len(b.centres) / b.r
 	packed, halves := b.pack(nil, n, func(i int) ([]float32, float32) { c := b.centres[i*b.r : (i+1)*b.r]; return c, half(c) })
-	const rows = mostUnchecked / mostClusters
+	const rows = maxUnchecked / maxClusters
 	out := make([]float32, rows*len(halves))
 	for lo := 0; lo < len(of) && ctx.Err() == nil; lo += rows {
 		m := min(rows, len(of)-lo)
@@ -185,7 +185,7 @@ func (b *neighbourhoods) guessCluster(ctx context.Context, cluster, most int, do
 	if b.c.Metric == collection.InnerProduct {
 		clear(halves)
 	}
-	rows := max(1, min(64, mostUnchecked/len(halves)))
+	rows := max(1, min(64, maxUnchecked/len(halves)))
 	queries, out := make([]float32, rows*b.r), make([]float32, rows*len(halves))
 	var best guesses
 	for lo := 0; lo < len(members) && ctx.Err() == nil; lo += rows {

@@ -32,8 +32,8 @@ type PairOptions struct {
 }
 
 const (
-	// mostBlock bounds the rows that are compared with the collection together.
-	mostBlock = 1024
+	// maxBlock bounds the rows that are compared with the collection together.
+	maxBlock = 1024
 	// blockPairs is the number of pairs after which a block ends: a block has fewer, and then
 	// the pairs of one row more.
 	blockPairs = 1 << 19
@@ -42,9 +42,9 @@ const (
 	// pairBytes is the memory that a search takes for an atom of an answer: where it is listed,
 	// scored, and returned.
 	pairBytes = 96
-	// A row is first asked for at least leastLimit and at most mostLimit atoms. If it has more it
+	// A row is first asked for at least minLimit and at most maxLimit atoms. If it has more it
 	// is searched again with a limit that is greater by the factor limitStep, and so on.
-	leastLimit, mostLimit, limitStep = 1024, 4096, 16
+	minLimit, maxLimit, limitStep = 1024, 4096, 16
 	// sampleRows is the number of rows from which the number of pairs is estimated.
 	sampleRows = 256
 )
@@ -101,7 +101,7 @@ func newPairSource(e *batch.Engine, o PairOptions, d *Density) (*PairSource, err
 		return nil, err
 	}
 	req.Reaching = d.reaching()
-	return &PairSource{engine: e, c: c, req: req, limit: d.limit(), pairs: blockPairs, rows: min(cmp.Or(o.Rows, mostBlock), mostBlock)}, nil
+	return &PairSource{engine: e, c: c, req: req, limit: d.limit(), pairs: blockPairs, rows: min(cmp.Or(o.Rows, maxBlock), maxBlock)}, nil
 }
 
 // most is the number of rows that may be searched together with a limit.

@@ -53,8 +53,8 @@ func BenchmarkPairs(b *testing.B) {
 				}
 				req.Reaching, req.ExcludeSelf, req.LaterOnly = d.reaching(), true, later
 				found := 0
-				for lo := 0; lo < x.n; lo += mostBlock {
-					hi := min(lo+mostBlock, x.n)
+				for lo := 0; lo < x.n; lo += maxBlock {
+					hi := min(lo+maxBlock, x.n)
 					req.Queries, req.SelfFirst = rows[lo*x.dim:hi*x.dim], int64(lo)
 					resp, err := e.Search(b.Context(), req)
 					if err != nil {

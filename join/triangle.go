@@ -28,9 +28,9 @@ const (
 	// the sample the first look keeps a greater share of the atoms than manySurvivors: each direction
 	// leaves less to bound than a coordinate of the rotated rest does.
 	certainHead, manySurvivors = 96, .02
-	// A triangle needs floors that are reached by few atoms: by at most mostReaching k of them on
-	// average in a sample of floorSample atoms, and by none of them mostReachingOne k.
-	floorSample, mostReaching, mostReachingOne = 256, 16, 256
+	// A triangle needs floors that are reached by few atoms: by at most maxReaching k of them on
+	// average in a sample of floorSample atoms, and by none of them maxReachingOne k.
+	floorSample, maxReaching, maxReachingOne = 256, 16, 256
 	// resultBytes is the memory of an atom that reaches a floor, where it is listed, scored and
 	// returned; resultsBytes bounds that of a search.
 	resultBytes, resultsBytes = 64, 256 << 20
@@ -117,7 +117,7 @@ func (t *triangle) sample(ctx context.Context, e *batch.Engine) (bool, error) {
 		}
 		for i := range resp.Answers {
 			reach := len(resp.Answers[i].IDs)
-			if reach > mostReachingOne*t.k {
+			if reach > maxReachingOne*t.k {
 				return false, nil
 			}
 			sum += reach
@@ -131,7 +131,7 @@ func (t *triangle) sample(ctx context.Context, e *batch.Engine) (bool, error) {
 	}
 	t.survivors = float64(kept) / float64(max(1, seen))
 	t.reach = float64(sum) / float64(n)
-	return t.reach <= float64(mostReaching*t.k), nil
+	return t.reach <= float64(maxReaching*t.k), nil
 }
 
 // request asks for the atoms that reach the floors of those at these places of the order.
@@ -180,7 +180,7 @@ func (t *triangle) close() error {
 
 // rowsAtOnce bounds the rows of a search.
 func (t *triangle) rowsAtOnce() int {
-	// A few may find mostReachingOne k and more.
+	// A few may find maxReachingOne k and more.
 	return max(1, min(blockRows, int(resultsBytes/resultBytes/max(1, 8*t.reach)), resultsBytes/(8*t.c.Dim)))
 }
 

@@ -9,10 +9,10 @@ import (
 	"thresher/simd"
 )
 
-// TestClustersCheckOften: finding the nearest centres ends within mostUnchecked pairs of the end of its
+// TestClustersCheckOften: finding the nearest centres ends within maxUnchecked pairs of the end of its
 // context.
 func TestClustersCheckOften(t *testing.T) {
-	const r, centres, points = 8, mostClusters, 1000
+	const r, centres, points = 8, maxClusters, 1000
 	rng := vectors.Rand(4)
 	b := &neighbourhoods{kern: simd.Best(), threads: 1, r: r, centres: vectors.Gaussian(rng, centres, r)}
 	heads := vectors.Gaussian(rng, points, r)
@@ -27,8 +27,8 @@ func TestClustersCheckOften(t *testing.T) {
 		for done < points && of[done] != unset {
 			done++
 		}
-		if pairs := done * centres; pairs > checks*mostUnchecked || checks > 0 && done == 0 {
-			t.Errorf("%d checks: %d pairs were compared, at most %d between two", checks, pairs, mostUnchecked)
+		if pairs := done * centres; pairs > checks*maxUnchecked || checks > 0 && done == 0 {
+			t.Errorf("%d checks: %d pairs were compared, at most %d between two", checks, pairs, maxUnchecked)
 		}
 	}
 }

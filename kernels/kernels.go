@@ -12,8 +12,11 @@ import (
 	"strings"
 )
 
-//go:embed manifest.json *.ptx cubins/*.zip
-var embedded embed.FS
+//go:embed ptx/manifest.json ptx/*.ptx ptx/cubins/*.zip
+var tree embed.FS
+
+// embedded is what kernels/toolchain made of the sources: manifest.json, *.ptx and cubins/*.zip.
+var embedded, _ = fs.Sub(tree, "ptx") // the only possible error is an invalid path
 
 const manifestFile = "manifest.json"
 

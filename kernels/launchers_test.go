@@ -86,7 +86,7 @@ func launchers(t *testing.T, of func(m *module) bool) []byte {
 	if strings.Contains(body.String(), "looks.") {
 		file.WriteString("\"thresher/backend/looks\"\n")
 	}
-	file.WriteString("\"thresher/device\"\n)\n" + body.String())
+	file.WriteString("\"thresher/gpu/device\"\n)\n" + body.String())
 	text, err := format.Source(file.Bytes())
 	if err != nil {
 		t.Fatal(err)

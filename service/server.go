@@ -99,7 +99,7 @@ func Open(ctx context.Context, o Options) (*Server, error) {
 	s.connections.most, s.connections.log, s.connections.reach, s.connections.rejected = int64(o.Limits.Connections), o.Log, anyFile, func() {}
 	if m := o.Metrics; m != nil {
 		s.connections.rejected = func() { m.Rejected(string(problem.Crowded)) }
-		m.Expect(string(problem.Internal), string(problem.OutOfMemory), string(problem.DiskFull)) // of docs/watching
+		m.Expect(string(problem.Internal), string(problem.OutOfMemory), string(problem.DiskFull)) // of deploy/prometheus
 	}
 	s.allowed.Store(&o.Tokens)
 	s.strangers = sparseLog{log: o.Log, what: "requests came without a token", now: time.Now}

@@ -95,8 +95,8 @@ func (c *Comparison) Counts() (CertifyCounts, verify.StatedScores) {
 	return c.counts, c.recall.Scores()
 }
 
-// mostLate bounds how many atoms are scored to compare answers after the deadline.
-const mostLate = 4096 * 64
+// maxLate bounds how many atoms are scored to compare answers after the deadline.
+const maxLate = 4096 * 64
 
 // Add compares the answers of a part and passes what it finds of each, in order, to visit, unless
 // that is nil. Where a search was stopped, it puts the stated answer in place of the one that was
@@ -112,7 +112,7 @@ func (c *Comparison) Add(ctx context.Context, p *Part, visit func(*Compared) err
 		} else if err != nil {
 			return err
 		}
-		found, err := c.compare(p, j, late <= mostLate)
+		found, err := c.compare(p, j, late <= maxLate)
 		if err != nil {
 			return err
 		}

@@ -55,7 +55,7 @@ func (g *Goals) Queries(lo, hi int) []batch.QueryGoal {
 func (g *Goals) query(j int) batch.QueryGoal {
 	q := batch.QueryGoal{MinScore: limitOf(g.MinScore, j), MaxScore: limitOf(g.MaxScore, j), Exclude: g.Exclude.Of(j), Candidates: g.Candidates.Of(j)}
 	if g.K != nil {
-		q.K = int(min(g.K[j], mostK))
+		q.K = int(min(g.K[j], maxK))
 	}
 	return q
 }
@@ -77,11 +77,11 @@ func (g *Goals) MaxK(k int) int {
 	if slices.Contains(g.K, 0) {
 		most = max(most, int64(k))
 	}
-	return int(min(most, mostK))
+	return int(min(most, maxK))
 }
 
-// mostK bounds the k of a query, of which no collection has more atoms.
-const mostK = math.MaxInt32
+// maxK bounds the k of a query, of which no collection has more atoms.
+const maxK = math.MaxInt32
 
 // Check checks what each query asks for, as CheckGoal does.
 func (g *Goals) Check(all *batch.Request, m collection.Metric) error {
@@ -176,8 +176,8 @@ func (c Columns) Goal(numbers []float64) (g batch.QueryGoal, err *batch.RequestE
 	if k == nil {
 		return g, nil
 	}
-	if *k != math.Trunc(*k) || *k < 1 || *k > mostK {
-		return g, &batch.RequestError{Field: "k", Query: -1, Err: fmt.Errorf("k is %v; an integer from 1 to %d is wanted, or null for the k of all", *k, mostK)}
+	if *k != math.Trunc(*k) || *k < 1 || *k > maxK {
+		return g, &batch.RequestError{Field: "k", Query: -1, Err: fmt.Errorf("k is %v; an integer from 1 to %d is wanted, or null for the k of all", *k, maxK)}
 	}
 	g.K = int(*k)
 	return g, nil

@@ -75,7 +75,7 @@ func TestStoppedIsKept(t *testing.T) {
 // long as that is little work, and no longer; a cancelled call ends.
 func TestComparingAfterTheDeadline(t *testing.T) {
 	const n = 3
-	rows := make([]float32, mostLate/2+1)
+	rows := make([]float32, maxLate/2+1)
 	c, err := collection.Build(t.Context(), rows, 1, &collection.Options{Metric: collection.InnerProduct, Basis: collection.Raw})
 	if err != nil {
 		t.Fatal(err)
@@ -90,8 +90,8 @@ func TestComparingAfterTheDeadline(t *testing.T) {
 	}
 	p := &Part{Request: &batch.Request{Queries: make([]float32, n), K: len(all)}}
 	for j := range n {
-		p.Proven = append(p.Proven, proven(all[:mostLate/2]...))
-		p.Stated = append(p.Stated, dataset.Result{Query: int64(j), Rows: all[:mostLate/2]})
+		p.Proven = append(p.Proven, proven(all[:maxLate/2]...))
+		p.Stated = append(p.Stated, dataset.Result{Query: int64(j), Rows: all[:maxLate/2]})
 	}
 	over, stop := context.WithTimeout(t.Context(), -1)
 	defer stop()

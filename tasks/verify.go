@@ -43,8 +43,8 @@ type Defect struct {
 	What  string `json:"what"`
 }
 
-// mostDefects bounds the defects that a summary describes: the first ones.
-const mostDefects = 100
+// maxDefects bounds the defects that a summary describes: the first ones.
+const maxDefects = 100
 
 // Verify checks the answers of a stream by scores that o recomputes, and passes what it finds of
 // each, in order, to visit, unless that is nil. The caller sets K and Metric of the summary.
@@ -88,7 +88,7 @@ func (s *VerifySummary) misstated(others *verify.Others) {
 		return
 	}
 	s.Malformed += count
-	if len(s.Defects) < mostDefects {
+	if len(s.Defects) < maxDefects {
 		s.Defects = append(s.Defects, Defect{first, fmt.Sprintf("states a score that is not its atom's, as do %d answers in all (%s)", count, s.Scores.Form)})
 	}
 }
@@ -116,7 +116,7 @@ func (s *VerifySummary) Add(query int64, c *batch.Certificate, f verify.Finding)
 	case len(f.Missed) > 0:
 		what = fmt.Sprintf("lacks %s (%s)", lacked(&f), c.Guarantee)
 	}
-	if what != "" && len(s.Defects) < mostDefects {
+	if what != "" && len(s.Defects) < maxDefects {
 		s.Defects = append(s.Defects, Defect{query, what})
 	}
 }

@@ -75,7 +75,7 @@ func (d *descriptor) bytes() (int64, error) {
 		return 0, wrong(d.Name, "%d dimensions; one or two are wanted", len(d.Shape))
 	}
 	for _, x := range d.Shape {
-		if x < 0 || x > 0 && n > mostBodyBytes/x {
+		if x < 0 || x > 0 && n > maxBodyBytes/x {
 			return 0, wrong(d.Name, "shape %v of %s is not possible", d.Shape, d.DType)
 		}
 		n *= x

@@ -95,7 +95,7 @@ type about struct {
 	GPUUnused []string `json:"gpu_unused,omitempty"`
 }
 
-func (v *volume) about(handle int64) *about {
+func (v *index) about(handle int64) *about {
 	a := &about{Handle: handle, N: v.N, Dim: v.Dim, Metric: v.Metric.String(), Basis: v.Basis.String(), Seed: v.Seed,
 		Bytes: v.Bytes(), Device: v.engine.Backend(), Seconds: v.took.Seconds()}
 	if v.Change.Values > 0 {
@@ -108,7 +108,7 @@ func (v *volume) about(handle int64) *about {
 }
 
 // build makes a collection of the array vectors.
-func (c *call) build(ctx context.Context) (any, *sheet, error) {
+func (c *call) build(ctx context.Context) (any, *reply, error) {
 	var f struct {
 		form
 		Threads int            `json:"threads"`
@@ -139,7 +139,7 @@ func (c *call) build(ctx context.Context) (any, *sheet, error) {
 			return nil, nil, err
 		}
 	}
-	return c.shelve(ctx, rows, dim, held, f.Device, o)
+	return c.makeIndex(ctx, rows, dim, held, f.Device, o)
 }
 
 // once says what a collection will be searched for, once; then codes are built only if that pays.
@@ -195,8 +195,8 @@ func (c *call) vectors(name string) (rows []float32, dim int, held *region, err 
 	return elements[float32](b), int(a.Shape[1]), held, nil
 }
 
-// shelve builds a collection and gives it a handle. held, which rows are part of, may be nil.
-func (c *call) shelve(ctx context.Context, rows []float32, dim int, held *region, device string, o collection.Options) (any, *sheet, error) {
+// makeIndex builds a collection and gives it a handle. held, which rows are part of, may be nil.
+func (c *call) makeIndex(ctx context.Context, rows []float32, dim int, held *region, device string, o collection.Options) (any, *reply, error) {
 	begun := time.Now()
 	if err := c.fits("vectors", collection.Size(int64(len(rows)/dim), dim, &o)-4*int64(len(rows))); err != nil {
 		return nil, nil, err
@@ -207,7 +207,7 @@ func (c *call) shelve(ctx context.Context, rows []float32, dim int, held *region
 	if err != nil {
 		return nil, nil, err
 	}
-	v := &volume{Collection: built, options: own}
+	v := &index{Collection: built, options: own}
 	if held != nil {
 		v.rows = held.hold()
 	}
@@ -226,7 +226,7 @@ func (c *call) fits(what string, bytes int64) error {
 }
 
 // put makes v ready to be searched on a device and gives it a handle. It takes v.
-func (c *call) put(ctx context.Context, v *volume, device string, begun time.Time) (any, *sheet, error) {
+func (c *call) put(ctx context.Context, v *index, device string, begun time.Time) (any, *reply, error) {
 	v.users.Store(1)
 	v.device = device
 	d, err := c.s.o.Device(ctx, device, v.options.Threads, v.Collection)
@@ -241,14 +241,14 @@ func (c *call) put(ctx context.Context, v *volume, device string, begun time.Tim
 	v.coalescer = batch.NewCoalescer(v.engine, &batch.CoalescerOptions{Window: batch.DefaultWindow})
 	v.took = time.Since(begun)
 	info := v.about(0)
-	if info.Handle, err = c.s.shelf.add(v); err != nil {
+	if info.Handle, err = c.s.registry.add(v); err != nil {
 		return nil, nil, err
 	}
 	return info, nil, nil
 }
 
 // info describes a collection.
-func (c *call) info(context.Context) (any, *sheet, error) {
+func (c *call) info(context.Context) (any, *reply, error) {
 	v, handle, err := c.held()
 	if err != nil {
 		return nil, nil, err
@@ -262,20 +262,20 @@ func (c *call) info(context.Context) (any, *sheet, error) {
 }
 
 // held decodes fields that are a handle alone, and holds its collection.
-func (c *call) held() (*volume, int64, error) {
+func (c *call) held() (*index, int64, error) {
 	var f struct {
 		Handle int64 `json:"handle"`
 	}
 	if err := c.fields(&f); err != nil {
 		return nil, 0, err
 	}
-	v, err := c.s.shelf.hold(f.Handle)
+	v, err := c.s.registry.hold(f.Handle)
 	return v, f.Handle, err
 }
 
 // changing is held for a call that changes the vectors: its field rounded, if it has one, is what
 // rounding changed of those of the new collection.
-func (c *call) changing() (*volume, *dataset.Change, error) {
+func (c *call) changing() (*index, *dataset.Change, error) {
 	var f struct {
 		Handle  int64           `json:"handle"`
 		Rounded *dataset.Change `json:"rounded"`
@@ -283,12 +283,12 @@ func (c *call) changing() (*volume, *dataset.Change, error) {
 	if err := c.fields(&f); err != nil {
 		return nil, nil, err
 	}
-	v, err := c.s.shelf.hold(f.Handle)
+	v, err := c.s.registry.hold(f.Handle)
 	return v, f.Rounded, err
 }
 
 // changed returns the options of a collection with other vectors.
-func (v *volume) changed(change *dataset.Change) collection.Options {
+func (v *index) changed(change *dataset.Change) collection.Options {
 	o := v.options
 	if change != nil {
 		o.Change = *change
@@ -297,7 +297,7 @@ func (v *volume) changed(change *dataset.Change) collection.Options {
 }
 
 // add builds a collection of the rows of another one and of the array vectors.
-func (c *call) add(ctx context.Context) (any, *sheet, error) {
+func (c *call) add(ctx context.Context) (any, *reply, error) {
 	v, change, err := c.changing()
 	if err != nil {
 		return nil, nil, err
@@ -318,7 +318,7 @@ func (c *call) add(ctx context.Context) (any, *sheet, error) {
 	if err := c.fits("vectors", 4*int64(len(v.Rows)+len(more))); err != nil {
 		return nil, nil, err
 	}
-	made, arrays, err := c.shelve(ctx, slices.Concat(v.Rows, more), dim, nil, v.device, v.changed(change))
+	made, arrays, err := c.makeIndex(ctx, slices.Concat(v.Rows, more), dim, nil, v.device, v.changed(change))
 	if f := asFailure(err); f != nil && f.Argument == "vectors" && f.Row != nil {
 		f.Message = strings.Replace(f.Message, fmt.Sprintf("row %d: ", *f.Row), "", 1)
 		err = (&failure{Kind: f.Kind, Argument: f.Argument, Message: f.Message}).at(*f.Row - int64(v.N))
@@ -334,7 +334,7 @@ func asFailure(err error) *failure {
 }
 
 // remove builds a collection of the rows of another one without some.
-func (c *call) remove(ctx context.Context) (any, *sheet, error) {
+func (c *call) remove(ctx context.Context) (any, *reply, error) {
 	v, change, err := c.changing()
 	if err != nil {
 		return nil, nil, err
@@ -373,5 +373,5 @@ func (c *call) remove(ctx context.Context) (any, *sheet, error) {
 			kept = append(kept, v.Row(i)...)
 		}
 	}
-	return c.shelve(ctx, kept, v.Dim, nil, v.device, v.changed(change))
+	return c.makeIndex(ctx, kept, v.Dim, nil, v.device, v.changed(change))
 }

@@ -44,10 +44,10 @@ func (c *call) locate() error {
 
 // run performs the call and answers it; err is what was wrong with its arrays.
 func (c *call) run(ctx context.Context, err error) {
-	var reply any
-	var arrays *sheet
+	var result any
+	var arrays *reply
 	if err == nil {
-		reply, arrays, err = c.perform(ctx)
+		result, arrays, err = c.perform(ctx)
 	}
 	c.release()
 	c.frame.close()
@@ -55,12 +55,12 @@ func (c *call) run(ctx context.Context, err error) {
 	if cause := context.Cause(ctx); errors.Is(cause, errCancelled) {
 		err = cause
 	}
-	if made, ok := reply.(*about); ok && err != nil {
-		if v, err := c.s.shelf.remove(made.Handle); err == nil {
+	if made, ok := result.(*about); ok && err != nil {
+		if v, err := c.s.registry.remove(made.Handle); err == nil {
 			c.s.free(v) // nobody knows of it
 		}
 	}
-	c.s.conclude(c.ID, reply, arrays, err)
+	c.s.conclude(c.ID, result, arrays, err)
 	if arrays != nil {
 		arrays.close()
 	}
@@ -72,7 +72,7 @@ var errCancelled = &failure{Kind: cancelled, Message: "the call was cancelled"}
 // perform does what the operation does. A panic is an internal error. A fault in memory that a
 // file no longer backs ends the worker, whichever goroutine reads there: as a panic it could
 // leave locks that later calls wait for.
-func (c *call) perform(ctx context.Context) (reply any, arrays *sheet, err error) {
+func (c *call) perform(ctx context.Context) (result any, arrays *reply, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			c.s.o.Log.Error("panic", "op", c.Op, "panic", p, "stack", string(debug.Stack()))
@@ -184,7 +184,7 @@ func control(op string) func(s *Child, r *request, f *frame) (any, error) {
 			if err := decodeStrictly(r.Fields, &x); err != nil {
 				return nil, err
 			}
-			v, err := s.shelf.remove(x.Handle)
+			v, err := s.registry.remove(x.Handle)
 			if err == nil {
 				s.calls.Go(func() { s.free(v) })
 			}
@@ -213,7 +213,7 @@ func control(op string) func(s *Child, r *request, f *frame) (any, error) {
 }
 
 // operation returns what an operation does; nil for an unknown one.
-func operation(op string) func(c *call, ctx context.Context) (any, *sheet, error) {
+func operation(op string) func(c *call, ctx context.Context) (any, *reply, error) {
 	switch op {
 	case "hello":
 		return (*call).hello

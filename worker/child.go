@@ -18,8 +18,8 @@ import (
 	"thresher/collection"
 )
 
-// mostCalls bounds the calls in progress.
-const mostCalls = 256
+// maxCalls bounds the calls in progress.
+const maxCalls = 256
 
 // Options configure a Child.
 type Options struct {
@@ -63,7 +63,7 @@ type Child struct {
 	link     link
 	sending  sync.Mutex
 	segments segments
-	shelf    shelf
+	registry registry
 	calls    sync.WaitGroup
 	idle     idle
 
@@ -83,7 +83,7 @@ func New(in, out *os.File, o Options) (*Child, error) {
 		return nil, err
 	}
 	s := newChild(l, o)
-	s.shelf.last = rand.Int64N(1<<31) << 20 // no handle of another worker is one of this one's
+	s.registry.last = rand.Int64N(1<<31) << 20 // no handle of another worker is one of this one's
 	return s, nil
 }
 
@@ -135,7 +135,7 @@ func (s *Child) Close() error {
 	if l, ok := s.link.(interface{ discard() }); ok {
 		l.discard()
 	}
-	s.shelf.clear()
+	s.registry.clear()
 	s.segments.clear()
 	if errors.Is(err, os.ErrClosed) || errors.Is(err, net.ErrClosed) {
 		return nil // by Serve
@@ -155,8 +155,8 @@ type request struct {
 	compact *searching // of a compact header, in place of Fields
 }
 
-// mostArrays bounds the arrays of a frame.
-const mostArrays = 64
+// maxArrays bounds the arrays of a frame.
+const maxArrays = 64
 
 // accept takes a frame: what manages calls and segments is done at once, an operation is begun. An
 // error ends the connection; the caller then closes the frame.
@@ -172,14 +172,14 @@ func (s *Child) accept(ctx context.Context, f *frame) error {
 	if r.ID < 0 {
 		return violation("id %d, at least 0", r.ID)
 	}
-	if len(r.Arrays) > mostArrays {
-		return violation("%d arrays, at most %d", len(r.Arrays), mostArrays)
+	if len(r.Arrays) > maxArrays {
+		return violation("%d arrays, at most %d", len(r.Arrays), maxArrays)
 	}
 	if do := control(r.Op); do != nil {
-		reply, err := do(s, &r, f)
+		result, err := do(s, &r, f)
 		f.close()
 		if r.ID != 0 {
-			s.conclude(r.ID, reply, nil, err)
+			s.conclude(r.ID, result, nil, err)
 		} else if err != nil {
 			s.o.Log.Debug("refused", "op", r.Op, "error", err)
 		}
@@ -252,8 +252,8 @@ func readHeader(b []byte) (request, error) {
 	return r, nil
 }
 
-// free releases a collection that was removed from the shelf.
-func (s *Child) free(v *volume) {
+// free releases a collection that was removed from the registry.
+func (s *Child) free(v *index) {
 	bytes := v.Bytes()
 	if err := v.release(); err != nil {
 		s.o.Log.Error("freed with an error", "error", err)
@@ -268,8 +268,8 @@ func (s *Child) enlist(id int64, cancel context.CancelCauseFunc) *failure {
 	switch {
 	case s.active[id] != nil:
 		return violation("id %d is that of a call in progress", id)
-	case len(s.active) >= mostCalls:
-		return (&failure{Kind: busy, Message: fmt.Sprintf("more than %d calls are in progress", mostCalls)}).within(mostCalls)
+	case len(s.active) >= maxCalls:
+		return (&failure{Kind: busy, Message: fmt.Sprintf("more than %d calls are in progress", maxCalls)}).within(maxCalls)
 	}
 	s.active[id] = cancel
 	return nil
@@ -282,8 +282,8 @@ func (s *Child) delist(id int64) {
 }
 
 // conclude answers a call.
-func (s *Child) conclude(id int64, reply any, arrays *sheet, err error) {
-	a := &answer{ID: id, Reply: reply}
+func (s *Child) conclude(id int64, result any, arrays *reply, err error) {
+	a := &answer{ID: id, Reply: result}
 	if err != nil {
 		a.Reply, a.Error, arrays = nil, failureOf(err), nil
 		if a.Error.Kind == internal {

@@ -295,7 +295,7 @@ func TestBadFrames(t *testing.T) {
 		{"version", prefix(frameMagic, 9, 0, 2, 0), "version 9"},
 		{"descriptors", prefix(frameMagic, Protocol, 200, 2, 0), "200 descriptors"},
 		{"descriptors that do not come", prefix(frameMagic, Protocol, 2, 2, 0), "2 descriptors announced, 0 came"},
-		{"header", prefix(frameMagic, Protocol, 0, mostHeaderBytes+1, 0), "header of"},
+		{"header", prefix(frameMagic, Protocol, 0, maxHeaderBytes+1, 0), "header of"},
 		{"body", prefix(frameMagic, Protocol, 0, 2, math.MaxUint64), "body of"},
 		{"JSON", append(prefix(frameMagic, Protocol, 0, 2, 0), "{]"...), "invalid"},
 		{"two values", append(prefix(frameMagic, Protocol, 0, 4, 0), "{}{}"...), "more than one"},
@@ -361,9 +361,9 @@ func TestCancel(t *testing.T) {
 	if r := c.receive(); r.ID != id || r.Error == nil || r.Error.Kind != cancelled {
 		t.Fatalf("%+v; the error cancelled is wanted", r)
 	}
-	c.child.shelf.mu.Lock()
-	n := len(c.child.shelf.by)
-	c.child.shelf.mu.Unlock()
+	c.child.registry.mu.Lock()
+	n := len(c.child.registry.by)
+	c.child.registry.mu.Unlock()
 	if n != 0 {
 		t.Errorf("%d collections are left", n)
 	}
@@ -425,7 +425,7 @@ func TestBusy(t *testing.T) {
 	}
 	c := newClient(t, o)
 	vectors := floats("vectors", 20, 32, randomRows(1, 20, 32))
-	for range mostCalls {
+	for range maxCalls {
 		c.send("build", object{"metric": "ip"}, vectors)
 	}
 	id := c.send("build", object{"metric": "ip"}, vectors)
@@ -433,7 +433,7 @@ func TestBusy(t *testing.T) {
 		t.Errorf("%+v; the error busy is wanted", r)
 	}
 	close(let)
-	for range mostCalls {
+	for range maxCalls {
 		if r := c.receive(); r.Error != nil {
 			t.Error(r.Error)
 		}
@@ -538,7 +538,7 @@ func TestServeEndsWithContext(t *testing.T) {
 // TestReadGrowing: what a length announces is not allocated before it arrives.
 func TestReadGrowing(t *testing.T) {
 	allocated := testing.AllocsPerRun(1, func() {
-		if _, err := readGrowing(io.LimitReader(zeros{}, 100), mostBodyBytes); err != io.ErrUnexpectedEOF {
+		if _, err := readGrowing(io.LimitReader(zeros{}, 100), maxBodyBytes); err != io.ErrUnexpectedEOF {
 			t.Error(err)
 		}
 	})

@@ -13,11 +13,11 @@ const Protocol = 3
 
 // Limits of a frame.
 const (
-	frameMagic      = "TW"
-	prefixBytes     = 16
-	mostDescriptors = 8
-	mostHeaderBytes = 8 << 20
-	mostBodyBytes   = 1 << 40
+	frameMagic     = "TW"
+	prefixBytes    = 16
+	maxDescriptors = 8
+	maxHeaderBytes = 8 << 20
+	maxBodyBytes   = 1 << 40
 )
 
 // readAhead is how many bytes of a body are allocated before any has arrived.
@@ -55,12 +55,12 @@ func readFrame(l link) (*frame, error) {
 	}
 	descriptors, header, body := int(p[3]), binary.LittleEndian.Uint32(p[4:]), binary.LittleEndian.Uint64(p[8:])
 	switch {
-	case descriptors > mostDescriptors:
-		return nil, violation("%d descriptors, at most %d", descriptors, mostDescriptors)
-	case header > mostHeaderBytes:
-		return nil, violation("a header of %d bytes, at most %d", header, mostHeaderBytes)
-	case body > mostBodyBytes:
-		return nil, violation("a body of %d bytes, at most %d", body, int64(mostBodyBytes))
+	case descriptors > maxDescriptors:
+		return nil, violation("%d descriptors, at most %d", descriptors, maxDescriptors)
+	case header > maxHeaderBytes:
+		return nil, violation("a header of %d bytes, at most %d", header, maxHeaderBytes)
+	case body > maxBodyBytes:
+		return nil, violation("a body of %d bytes, at most %d", body, int64(maxBodyBytes))
 	}
 	f := &frame{}
 	var err error
@@ -109,8 +109,8 @@ func cutShort(err error) error {
 
 // sendFrame sends a frame. The caller closes the files.
 func sendFrame(l link, header, body []byte, files []*os.File) error {
-	if len(header) > mostHeaderBytes {
-		return fmt.Errorf("a header of %d bytes, at most %d", len(header), mostHeaderBytes)
+	if len(header) > maxHeaderBytes {
+		return fmt.Errorf("a header of %d bytes, at most %d", len(header), maxHeaderBytes)
 	}
 	b := make([]byte, prefixBytes, prefixBytes+len(header)+len(body))
 	copy(b, frameMagic)

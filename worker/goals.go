@@ -2,58 +2,58 @@ package worker
 
 import "thresher/tasks"
 
-// wishes are what the queries of a call ask for: each for itself, and all of them.
-type wishes struct {
+// goals are what the queries of a call ask for: each for itself, and all of them.
+type goals struct {
 	tasks.Goals
 	allow, deny []int64
 	masked      bool // allow is from a mask
 }
 
-// wishes reads the arrays of goals of m queries over n atoms.
-func (c *call) wishes(m, n int, withCandidates bool) (w *wishes, err error) {
-	w = &wishes{}
-	if w.K, err = vector[int64](c.arguments, "ks", m, int64s); err != nil {
+// readGoals reads the arrays of goals of m queries over n atoms.
+func (c *call) readGoals(m, n int, withCandidates bool) (g *goals, err error) {
+	g = &goals{}
+	if g.K, err = vector[int64](c.arguments, "ks", m, int64s); err != nil {
 		return nil, err
 	}
-	for j, k := range w.K {
+	for j, k := range g.K {
 		if k < 1 {
 			return nil, wrong("ks", "%d, at least 1", k).at(int64(j))
 		}
 	}
-	if w.MinScore, err = vector[float64](c.arguments, "floors", m, float64s); err != nil {
+	if g.MinScore, err = vector[float64](c.arguments, "floors", m, float64s); err != nil {
 		return nil, err
 	}
-	if w.MaxScore, err = vector[float64](c.arguments, "ceilings", m, float64s); err != nil {
+	if g.MaxScore, err = vector[float64](c.arguments, "ceilings", m, float64s); err != nil {
 		return nil, err
 	}
-	if w.Exclude, err = c.lists("exclude", m); err != nil {
+	if g.Exclude, err = c.lists("exclude", m); err != nil {
 		return nil, err
 	}
 	if withCandidates {
-		if w.Candidates, err = c.lists("candidates", m); err != nil {
+		if g.Candidates, err = c.lists("candidates", m); err != nil {
 			return nil, err
 		}
 	}
-	if w.allow, err = c.rowNumbers("allow", -1); err != nil {
+	if g.allow, err = c.rowNumbers("allow", -1); err != nil {
 		return nil, err
 	}
-	if w.deny, err = c.rowNumbers("deny", -1); err != nil {
+	if g.deny, err = c.rowNumbers("deny", -1); err != nil {
 		return nil, err
 	}
 	mask, err := vector[uint8](c.arguments, "mask", n, bools)
 	if mask == nil || err != nil {
-		return w, err
+		return g, err
 	}
-	if w.allow != nil {
+	if g.allow != nil {
 		return nil, wrong("mask", "allow is given too; one of them says which atoms may be returned")
 	}
-	w.allow, w.masked = []int64{}, true
+	g.allow, g.masked = []int64{}, true
 	for i, b := range mask {
 		if b != 0 {
-			w.allow = append(w.allow, int64(i))
+			g.allow = append(g.allow, int64(i))
 		}
 	}
-	return w, nil
+	return g, nil
 }
 
 // lists reads a CSR matrix's indices and, as NAME_lims, indptr; nil if there is none.
@@ -83,7 +83,7 @@ func (c *call) lists(name string, m int) (*tasks.Lists, error) {
 
 // located renumbers an error of queries lo and later, and names the array that is wrong instead
 // of the field that it fills.
-func (w *wishes) located(err error, lo int) error {
+func (g *goals) located(err error, lo int) error {
 	f := asFailure(err)
 	if f == nil || f.Kind != badInput {
 		return err
@@ -93,17 +93,17 @@ func (w *wishes) located(err error, lo int) error {
 		f.Row = &moved
 	}
 	switch {
-	case f.Argument == "min_score" && w.MinScore != nil:
+	case f.Argument == "min_score" && g.MinScore != nil:
 		f.Argument = "floors"
-	case f.Argument == "max_score" && w.MaxScore != nil:
+	case f.Argument == "max_score" && g.MaxScore != nil:
 		f.Argument = "ceilings"
-	case f.Argument == "k" && w.K != nil:
+	case f.Argument == "k" && g.K != nil:
 		f.Argument = "ks"
-	case f.Argument == "filter" && w.masked:
+	case f.Argument == "filter" && g.masked:
 		f.Argument = "mask"
 	case f.Argument == "filter":
 		f.Argument = "allow"
-	case f.Argument == "exclude" && f.Row == nil && w.deny != nil:
+	case f.Argument == "exclude" && f.Row == nil && g.deny != nil:
 		f.Argument = "deny"
 	case f.Argument == "exclude_self":
 		f.Argument = "self_first"

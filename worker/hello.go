@@ -13,7 +13,7 @@ import (
 var notKnown = math.NaN()
 
 // hello says what the worker is, and refuses clients that speak another protocol.
-func (c *call) hello(context.Context) (any, *sheet, error) {
+func (c *call) hello(context.Context) (any, *reply, error) {
 	var f struct {
 		Protocol int `json:"protocol"`
 	}
@@ -57,7 +57,7 @@ type Listed struct {
 }
 
 // devices lists what can search, after trying it.
-func (c *call) devices(context.Context) (any, *sheet, error) {
+func (c *call) devices(context.Context) (any, *reply, error) {
 	if err := c.fields(&struct{}{}); err != nil {
 		return nil, nil, err
 	}
@@ -70,7 +70,7 @@ func (c *call) devices(context.Context) (any, *sheet, error) {
 }
 
 // memory says what one piece of work may take.
-func (c *call) memory(context.Context) (any, *sheet, error) {
+func (c *call) memory(context.Context) (any, *reply, error) {
 	if err := c.fields(&struct{}{}); err != nil {
 		return nil, nil, err
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // graph finds the nearest neighbours of each atom among the others.
-func (c *call) graph(ctx context.Context) (any, *sheet, error) {
+func (c *call) graph(ctx context.Context) (any, *reply, error) {
 	var f struct {
 		Handle    int64        `json:"handle"`
 		K         int          `json:"k"`
@@ -30,7 +30,7 @@ func (c *call) graph(ctx context.Context) (any, *sheet, error) {
 	if err := c.complete(); err != nil {
 		return nil, nil, err
 	}
-	v, err := c.s.shelf.hold(f.Handle)
+	v, err := c.s.registry.hold(f.Handle)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -56,7 +56,7 @@ func (c *call) graph(ctx context.Context) (any, *sheet, error) {
 		return nil, nil, err
 	}
 	n, found := int64(v.N), int64(len(e.rows))
-	out, err := columnsOf(c.s.link.passes(), []column{{"lims", int64s, []int64{n + 1}}, {"rows", int64s, []int64{found}}, {"scores", float32s, []int64{found}}},
+	out, err := replyOf(c.s.link.passes(), []column{{"lims", int64s, []int64{n + 1}}, {"rows", int64s, []int64{found}}, {"scores", float32s, []int64{found}}},
 		bytesOf(e.lims), bytesOf(e.rows), bytesOf(e.scores))
 	return struct {
 		K int `json:"k"`
@@ -77,7 +77,7 @@ func (e *edges) add(r *dataset.Result) error {
 }
 
 // pairs finds all pairs of atoms, or of an atom and a row of the array others, above a score.
-func (c *call) pairs(ctx context.Context) (any, *sheet, error) {
+func (c *call) pairs(ctx context.Context) (any, *reply, error) {
 	var f struct {
 		Handle   int64        `json:"handle"`
 		MinScore *float64     `json:"min_score"`
@@ -94,7 +94,7 @@ func (c *call) pairs(ctx context.Context) (any, *sheet, error) {
 	case f.Most < 0:
 		return nil, nil, wrong("most", "%d, at least 1, or 0 for no limit", f.Most)
 	}
-	v, err := c.s.shelf.hold(f.Handle)
+	v, err := c.s.registry.hold(f.Handle)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -130,7 +130,7 @@ func (c *call) pairs(ctx context.Context) (any, *sheet, error) {
 	}
 	slices.SortFunc(found, func(x, y dataset.Pair) int { return cmp.Or(cmp.Compare(x.A, y.A), cmp.Compare(x.B, y.B)) })
 	n := int64(len(found))
-	out, err := newSheet(c.s.link.passes(), column{"a", int64s, []int64{n}}, column{"b", int64s, []int64{n}}, column{"scores", float32s, []int64{n}})
+	out, err := newReply(c.s.link.passes(), column{"a", int64s, []int64{n}}, column{"b", int64s, []int64{n}}, column{"scores", float32s, []int64{n}})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -154,7 +154,7 @@ func listed(texts []string) []string {
 }
 
 // otherRows reads the rows of the array others, whose changes by rounding are changes.
-func (c *call) otherRows(v *volume, others *array, changes []float64) (dataset.Reader, error) {
+func (c *call) otherRows(v *index, others *array, changes []float64) (dataset.Reader, error) {
 	if len(others.Shape) != 2 || others.Shape[1] != int64(v.Dim) || others.Shape[0] == 0 {
 		return nil, wrong("others", "shape %v; rows of %d columns are wanted", others.Shape, v.Dim)
 	}

@@ -3,7 +3,7 @@ package worker
 import "context"
 
 // knn answers queries over vectors that come with them, as build, search and free do.
-func (c *call) knn(ctx context.Context) (any, *sheet, error) {
+func (c *call) knn(ctx context.Context) (any, *reply, error) {
 	var f struct {
 		form
 		searching
@@ -32,14 +32,14 @@ func (c *call) knn(ctx context.Context) (any, *sheet, error) {
 	if err := c.choose(ctx, &once{Queries: queries.Shape[0], K: max(f.K, 0), Method: f.Method}, f.Device, len(rows)/dim, dim, &o); err != nil {
 		return nil, nil, err
 	}
-	made, _, err := c.shelve(ctx, rows, dim, held, f.Device, o)
+	made, _, err := c.makeIndex(ctx, rows, dim, held, f.Device, o)
 	if err != nil {
 		return nil, nil, err
 	}
 	info := made.(*about)
 	f.Handle, f.rounded = info.Handle, true
-	reply, arrays, err := c.searchFor(ctx, &f.searching)
-	if v, gone := c.s.shelf.remove(f.Handle); gone == nil {
+	result, arrays, err := c.searchFor(ctx, &f.searching)
+	if v, gone := c.s.registry.remove(f.Handle); gone == nil {
 		c.s.free(v)
 	}
 	if err != nil {
@@ -48,5 +48,5 @@ func (c *call) knn(ctx context.Context) (any, *sheet, error) {
 	return struct {
 		searched
 		GPUUnused []string `json:"gpu_unused,omitempty"`
-	}{reply.(searched), info.GPUUnused}, arrays, nil
+	}{result.(searched), info.GPUUnused}, arrays, nil
 }

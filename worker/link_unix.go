@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mostWaitingDescriptors bounds the descriptors that have arrived and belong to no frame yet. A
+// maxWaitingDescriptors bounds the descriptors that have arrived and belong to no frame yet. A
 // read stops after bytes with descriptors, so that one frame's are ahead at most.
-const mostWaitingDescriptors = 2 * mostDescriptors
+const maxWaitingDescriptors = 2 * maxDescriptors
 
 // socket is a link over a socket of AF_UNIX.
 type socket struct {
@@ -36,8 +36,8 @@ const (
 	// pollTime is how long a wait in the system polls, without sleeping: a client may call again at once, and on
 	// many machines waking a thread takes longer than such a call.
 	pollTime = 100 * time.Microsecond
-	// After a vain poll leastPenalty waits do not poll, after further ones twice as many up to mostPenalty.
-	leastPenalty, mostPenalty = 4, 64
+	// After a vain poll minPenalty waits do not poll, after further ones twice as many up to maxPenalty.
+	minPenalty, maxPenalty = 4, 64
 )
 
 // connect returns the link over in and out, which it owns: a socket if in is one, else two pipes.
@@ -78,7 +78,7 @@ func pollable(f *os.File) *os.File {
 
 func newSocket(conn *net.UnixConn) (*socket, error) {
 	raw, err := conn.SyscallConn()
-	return &socket{conn: conn, raw: raw, buf: make([]byte, 64<<10), oob: make([]byte, unix.CmsgSpace(4*mostWaitingDescriptors))}, err
+	return &socket{conn: conn, raw: raw, buf: make([]byte, 64<<10), oob: make([]byte, unix.CmsgSpace(4*maxWaitingDescriptors))}, err
 }
 
 func (s *socket) passes() bool { return true }
@@ -119,7 +119,7 @@ func (s *socket) receive(b []byte) (int, error) {
 	case err != nil:
 		return 0, err
 	case flags&unix.MSG_CTRUNC != 0:
-		return 0, violation("more than %d descriptors at once", mostWaitingDescriptors)
+		return 0, violation("more than %d descriptors at once", maxWaitingDescriptors)
 	case n == 0:
 		return 0, io.EOF
 	}
@@ -151,7 +151,7 @@ func (s *socket) receiveMessage(b []byte) (n, oobn, flags int, err error) {
 					continue
 				}
 				polls = false
-				s.penalty = min(max(leastPenalty, 2*s.penalty), mostPenalty)
+				s.penalty = min(max(minPenalty, 2*s.penalty), maxPenalty)
 				s.unpolled = s.penalty + 1
 			}
 			if _, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1); err != nil && err != unix.EINTR {
@@ -192,7 +192,7 @@ func (s *socket) keep(oob []byte) error {
 			s.waiting = append(s.waiting, os.NewFile(uintptr(fd), "descriptor"))
 		}
 	}
-	if len(s.waiting) > mostWaitingDescriptors {
+	if len(s.waiting) > maxWaitingDescriptors {
 		return violation("%d descriptors that no frame announced", len(s.waiting))
 	}
 	return nil

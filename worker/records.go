@@ -51,8 +51,8 @@ func named[T ~string](all []T, index []byte) T {
 	return ""
 }
 
-// mostWords is how many texts have numbers. Further ones are not named.
-const mostWords = math.MaxInt16
+// maxWords is how many texts have numbers. Further ones are not named.
+const maxWords = math.MaxInt16
 
 // words numbers texts in the order of their first use.
 type words struct {
@@ -66,7 +66,7 @@ func (w *words) index(s string) uint16 {
 	}
 	i, known := w.number[s]
 	if !known {
-		if len(w.list) == mostWords {
+		if len(w.list) == maxWords {
 			return math.MaxUint16
 		}
 		if w.number == nil {

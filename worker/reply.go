@@ -6,12 +6,12 @@ import (
 	"os"
 )
 
-// mostInBody is how many bytes of arrays travel in a frame where descriptors can travel too: those of 256 answers
+// maxInBody is how many bytes of arrays travel in a frame where descriptors can travel too: those of 256 answers
 // of 10 atoms.
-const mostInBody = 96 << 10
+const maxInBody = 96 << 10
 
-// sheet is the memory of the arrays of a reply.
-type sheet struct {
+// reply is the memory of the arrays that an operation answers with.
+type reply struct {
 	columns []descriptor
 	parts   [][]byte
 	mem     []byte
@@ -26,11 +26,11 @@ type column struct {
 	shape []int64
 }
 
-// newSheet makes room for arrays, zeroed: in a file that travels with the frame if they are large,
+// newReply makes room for arrays, zeroed: in a file that travels with the frame if they are large,
 // descriptors can travel and there can be such a file, which a sandbox may refuse and a process may
 // have no descriptor for. The caller closes it.
-func newSheet(passes bool, columns ...column) (*sheet, error) {
-	s := &sheet{}
+func newReply(passes bool, columns ...column) (*reply, error) {
+	s := &reply{}
 	total := int64(0)
 	for _, c := range columns {
 		d := descriptor{Name: c.name, DType: c.dtype, Shape: c.shape, At: inBody, Offset: total}
@@ -41,10 +41,10 @@ func newSheet(passes bool, columns ...column) (*sheet, error) {
 		total += (n + 63) &^ 63
 		s.columns = append(s.columns, d)
 	}
-	if total > mostBodyBytes {
+	if total > maxBodyBytes {
 		return nil, &failure{Kind: noMemory, Message: "an answer of more than 2^40 bytes"}
 	}
-	if !passes || total <= mostInBody || s.takeShared(total) != nil {
+	if !passes || total <= maxInBody || s.takeShared(total) != nil {
 		s.mem = alignedBytes(total)
 	}
 	for _, d := range s.columns {
@@ -55,7 +55,7 @@ func newSheet(passes bool, columns ...column) (*sheet, error) {
 }
 
 // takeShared maps a file of n bytes; on an error nothing has changed.
-func (s *sheet) takeShared(n int64) error {
+func (s *reply) takeShared(n int64) error {
 	file, err := newShared(n)
 	if err != nil {
 		return err
@@ -73,10 +73,10 @@ func (s *sheet) takeShared(n int64) error {
 }
 
 // part returns the bytes of column i, to be filled.
-func (s *sheet) part(i int) []byte { return s.parts[i] }
+func (s *reply) part(i int) []byte { return s.parts[i] }
 
 // close frees the memory; the client's copy or mapping of it stays.
-func (s *sheet) close() {
+func (s *reply) close() {
 	if s.file == nil {
 		return
 	}
@@ -87,9 +87,9 @@ func (s *sheet) close() {
 	s.mem, s.parts, s.file = nil, nil, nil
 }
 
-// columnsOf returns a sheet of arrays that are known already.
-func columnsOf(passes bool, columns []column, contents ...[]byte) (*sheet, error) {
-	s, err := newSheet(passes, columns...)
+// replyOf returns a reply with arrays that are known already.
+func replyOf(passes bool, columns []column, contents ...[]byte) (*reply, error) {
+	s, err := newReply(passes, columns...)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (a *answer) header() ([]byte, error) {
 }
 
 // send sends a frame to the client.
-func (s *Child) send(a *answer, arrays *sheet) error {
+func (s *Child) send(a *answer, arrays *reply) error {
 	var body []byte
 	var files []*os.File
 	if arrays != nil {

@@ -48,12 +48,12 @@ const (
 	partAnswers = 64 << 20
 )
 
-// hunt is a search of many queries, part by part.
-type hunt struct {
-	c       *call
-	v       *volume
+// search answers many queries, part by part.
+type search struct {
+	call    *call
+	index   *index
 	engine  *batch.Coalescer
-	w       *wishes
+	goals   *goals
 	req     batch.Request // of all queries
 	queries []float32
 	changes []float64 // of each query, by rounding; nil if there are none
@@ -64,35 +64,35 @@ type hunt struct {
 	warned  []string
 }
 
-// hunt reads queries and goals, whose collection the caller releases.
-func (c *call) hunt(ctx context.Context, f *searching, withCandidates bool) (*hunt, error) {
-	v, err := c.s.shelf.hold(f.Handle)
+// newSearch reads queries and goals, whose collection the caller releases.
+func (c *call) newSearch(ctx context.Context, f *searching, withCandidates bool) (*search, error) {
+	v, err := c.s.registry.hold(f.Handle)
 	if err != nil {
 		return nil, err
 	}
-	h := &hunt{c: c, v: v, req: f.request()}
-	err = h.read(f, withCandidates)
+	s := &search{call: c, index: v, req: f.request()}
+	err = s.read(f, withCandidates)
 	var threads int
 	if err == nil {
 		threads, err = threadsOf(f.Threads, 0)
 	}
 	if err == nil {
-		h.engine, err = v.with(ctx, &c.s.o, threads)
+		s.engine, err = v.with(ctx, &c.s.o, threads)
 	}
 	if err != nil {
 		v.release()
 		return nil, err
 	}
-	return h, nil
+	return s, nil
 }
 
-func (h *hunt) read(f *searching, withCandidates bool) error {
-	a, err := h.c.matrix("queries", float32s)
+func (s *search) read(f *searching, withCandidates bool) error {
+	a, err := s.call.matrix("queries", float32s)
 	if err != nil {
 		return err
 	}
-	if a.Shape[1] != int64(h.v.Dim) {
-		return wrong("queries", "%d columns; the vectors have %d", a.Shape[1], h.v.Dim).within(h.v.Dim)
+	if a.Shape[1] != int64(s.index.Dim) {
+		return wrong("queries", "%d columns; the vectors have %d", a.Shape[1], s.index.Dim).within(s.index.Dim)
 	}
 	b, err := a.read()
 	if err != nil {
@@ -101,38 +101,38 @@ func (h *hunt) read(f *searching, withCandidates bool) error {
 	if !isAligned(b) {
 		return wrong("queries", "offset %d: float32 begin at multiples of 4 bytes", a.Offset)
 	}
-	h.queries, h.m = elements[float32](b), int(a.Shape[0])
-	if h.m == 0 {
+	s.queries, s.m = elements[float32](b), int(a.Shape[0])
+	if s.m == 0 {
 		return wrong("queries", "none given")
 	}
 	// The client takes queries relative to the origin, where there is one, before it rounds them.
-	h.req.Stored = true
-	if h.changes, err = vector[float64](h.c.arguments, "changes", h.m, float64s); err != nil {
+	s.req.Stored = true
+	if s.changes, err = vector[float64](s.call.arguments, "changes", s.m, float64s); err != nil {
 		return err
 	}
 	if f.K < 0 {
 		return wrong("k", "%d, at least 1", f.K)
 	}
-	if h.w, err = h.c.wishes(h.m, h.v.N, withCandidates); err != nil {
+	if s.goals, err = s.call.readGoals(s.m, s.index.N, withCandidates); err != nil {
 		return err
 	}
-	if err := h.checkSelves(); err != nil {
+	if err := s.checkSelves(); err != nil {
 		return err
 	}
-	h.req.Filter, h.req.Exclude = h.w.allow, h.w.deny
-	h.k = min(h.w.MaxK(f.K), h.v.N)
+	s.req.Filter, s.req.Exclude = s.goals.allow, s.goals.deny
+	s.k = min(s.goals.MaxK(f.K), s.index.N)
 	return nil
 }
 
 // checkSelves checks the precondition of self_first: query j equals atom self_first+j. Rows that do not exist
 // are left to the search, which refuses them.
-func (h *hunt) checkSelves() error {
-	first, dim := h.req.SelfFirst, h.v.Dim
-	if !h.req.ExcludeSelf || first < 0 || first > int64(h.v.N-h.m) {
+func (s *search) checkSelves() error {
+	first, dim := s.req.SelfFirst, s.index.Dim
+	if !s.req.ExcludeSelf || first < 0 || first > int64(s.index.N-s.m) {
 		return nil
 	}
 	var e *tasks.SelfError
-	if err := tasks.CheckSelves(h.queries, h.v.Rows, dim, first, 0); !errors.As(err, &e) {
+	if err := tasks.CheckSelves(s.queries, s.index.Rows, dim, first, 0); !errors.As(err, &e) {
 		return err
 	}
 	return wrong("self_first", "query %d is not row %d of the vectors; exclude lists what other queries may not return", e.Query, e.Vector).at(e.Query)
@@ -140,39 +140,39 @@ func (h *hunt) checkSelves() error {
 
 // run answers all queries, and calls take with each part: the number of its first query, its
 // request and its answers. A search that reaches its deadline returns what it has.
-func (h *hunt) run(ctx context.Context, step string, take func(lo int, req *batch.Request, resp *batch.Response) error) error {
-	if err := h.w.Check(&h.req, h.v.Metric); err != nil {
-		return h.w.located(err, 0)
+func (s *search) run(ctx context.Context, step string, take func(lo int, req *batch.Request, resp *batch.Response) error) error {
+	if err := s.goals.Check(&s.req, s.index.Metric); err != nil {
+		return s.goals.located(err, 0)
 	}
 	part := partQueries
-	if h.k > 0 {
-		part = min(part, max(1, partAnswers/((8+answerBytes)*h.k)))
+	if s.k > 0 {
+		part = min(part, max(1, partAnswers/((8+answerBytes)*s.k)))
 	}
-	for lo := 0; lo < h.m; lo += part {
-		hi := min(h.m, lo+part)
-		req := h.req
-		req.Queries, req.Goals = h.queries[lo*h.v.Dim:hi*h.v.Dim], h.w.Queries(lo, hi)
-		if h.changes != nil {
-			req.Changes = h.changes[lo:hi]
+	for lo := 0; lo < s.m; lo += part {
+		hi := min(s.m, lo+part)
+		req := s.req
+		req.Queries, req.Goals = s.queries[lo*s.index.Dim:hi*s.index.Dim], s.goals.Queries(lo, hi)
+		if s.changes != nil {
+			req.Changes = s.changes[lo:hi]
 		}
 		req.SelfFirst += int64(lo)
-		req.Part = h.m > part
-		resp, err := h.engine.Search(ctx, req)
+		req.Part = s.m > part
+		resp, err := s.engine.Search(ctx, req)
 		if resp == nil || errors.Is(err, context.Canceled) {
-			return h.w.located(err, lo)
+			return s.goals.located(err, lo)
 		}
-		h.stats.Add(&resp.Stats)
+		s.stats.Add(&resp.Stats)
 		for i := range resp.Answers {
-			h.granted.Add(&resp.Answers[i].Certificate)
+			s.granted.Add(&resp.Answers[i].Certificate)
 		}
-		h.took += resp.Took
+		s.took += resp.Took
 		if lo == 0 {
-			h.warned = resp.Warnings
+			s.warned = resp.Warnings
 		}
 		if err := take(lo, &req, resp); err != nil {
 			return err
 		}
-		h.c.report(step, int64(hi), int64(h.m))
+		s.call.report(step, int64(hi), int64(s.m))
 	}
 	return nil
 }
@@ -191,15 +191,15 @@ type searched struct {
 }
 
 // subject is what the answers promise something about.
-func (h *hunt) subject() tasks.Subject {
-	if h.req.MinScore != nil || h.w.MinScore != nil {
+func (s *search) subject() tasks.Subject {
+	if s.req.MinScore != nil || s.goals.MinScore != nil {
 		return tasks.Reaching
 	}
 	return tasks.Answers
 }
 
-func (h *hunt) reply(t *tables) searched {
-	return searched{K: h.k, Complete: h.stats.Unfinished == 0, Promise: h.granted.Say(h.subject()), Warnings: h.warned, Plans: t.plans.list, Backends: t.backends.list, Words: t.looks.list, TookMS: h.took.Seconds() * 1e3, Saving: h.stats.Saving()}
+func (s *search) reply(t *tables) searched {
+	return searched{K: s.k, Complete: s.stats.Unfinished == 0, Promise: s.granted.Say(s.subject()), Warnings: s.warned, Plans: t.plans.list, Backends: t.backends.list, Words: t.looks.list, TookMS: s.took.Seconds() * 1e3, Saving: s.stats.Saving()}
 }
 
 // lookTable is the looks of all answers.
@@ -216,13 +216,13 @@ func (t *lookTable) add(names *tables, a *batch.Answer) {
 }
 
 // search answers queries that want k atoms each.
-func (c *call) search(ctx context.Context) (any, *sheet, error) {
+func (c *call) search(ctx context.Context) (any, *reply, error) {
 	if c.compact != nil {
-		reply, arrays, err := c.searchFor(ctx, c.compact)
+		result, arrays, err := c.searchFor(ctx, c.compact)
 		if err != nil {
 			return nil, nil, err
 		}
-		return compactReply{reply.(searched), arrays.columns[0].Shape[0]}, arrays, nil
+		return compactReply{result.(searched), arrays.columns[0].Shape[0]}, arrays, nil
 	}
 	var f searching
 	if err := c.fields(&f); err != nil {
@@ -232,34 +232,34 @@ func (c *call) search(ctx context.Context) (any, *sheet, error) {
 }
 
 // searchFor is search for fields that are decoded.
-func (c *call) searchFor(ctx context.Context, f *searching) (any, *sheet, error) {
+func (c *call) searchFor(ctx context.Context, f *searching) (any, *reply, error) {
 	if f.Limit != 0 {
 		return nil, nil, wrong("limit", "a search has k; limit is for range")
 	}
-	h, err := c.hunt(ctx, f, true)
+	s, err := c.newSearch(ctx, f, true)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer h.v.release()
+	defer s.index.release()
 	if err := c.complete(); err != nil {
 		return nil, nil, err
 	}
-	if h.k == 0 {
+	if s.k == 0 {
 		return nil, nil, wrong("k", "0, at least 1; range finds all atoms above a score")
 	}
-	n, k := int64(h.m), int64(h.k)
+	n, k := int64(s.m), int64(s.k)
 	if err := c.fits("k", n*(answerBytes*k+certificateBytes)); err != nil {
 		return nil, nil, err
 	}
 	columns := answerColumns(n, k, f.rounded)
-	out, err := newSheet(c.s.link.passes() && !f.Looks, columns...)
+	out, err := newReply(c.s.link.passes() && !f.Looks, columns...)
 	if err != nil {
 		return nil, nil, err
 	}
 	names := newTables()
 	t := &lookTable{lims: []int64{0}}
-	err = h.run(ctx, "searching", func(lo int, _ *batch.Request, resp *batch.Response) error {
-		out.put(lo, h.k, h.v.Metric, names, resp)
+	err = s.run(ctx, "searching", func(lo int, _ *batch.Request, resp *batch.Response) error {
+		out.put(lo, s.k, s.index.Metric, names, resp)
 		for j := range resp.Answers {
 			if f.Looks {
 				t.add(names, &resp.Answers[j])
@@ -273,11 +273,11 @@ func (c *call) searchFor(ctx context.Context, f *searching) (any, *sheet, error)
 	}
 	if f.Looks {
 		columns = append(columns, column{"look_lims", int64s, []int64{n + 1}}, column{"looks", looks, []int64{int64(len(t.records) / lookBytes)}})
-		if out, err = columnsOf(c.s.link.passes(), columns, out.part(0), out.part(1), out.part(2), bytesOf(t.lims), t.records); err != nil {
+		if out, err = replyOf(c.s.link.passes(), columns, out.part(0), out.part(1), out.part(2), bytesOf(t.lims), t.records); err != nil {
 			return nil, nil, err
 		}
 	}
-	return h.reply(names), out, nil
+	return s.reply(names), out, nil
 }
 
 // answerBytes are those of an atom of an answer: its row and its score.
@@ -296,7 +296,7 @@ func answerColumns(n, k int64, rounded bool) []column {
 
 // put writes answers to answerColumns, with SearchScores if these are in float64. m is the metric, by which they
 // are shown.
-func (s *sheet) put(lo, k int, m collection.Metric, names *tables, resp *batch.Response) {
+func (s *reply) put(lo, k int, m collection.Metric, names *tables, resp *batch.Response) {
 	rows, record := elements[int64](s.part(0)), s.part(2)
 	rounded := s.columns[1].DType == float32s
 	var scores []float32
@@ -335,7 +335,7 @@ func fill[T float32 | float64](dst, scores []T) {
 }
 
 // rangeSearch answers queries that want all atoms that reach a score.
-func (c *call) rangeSearch(ctx context.Context) (any, *sheet, error) {
+func (c *call) rangeSearch(ctx context.Context) (any, *reply, error) {
 	var f searching
 	if err := c.fields(&f); err != nil {
 		return nil, nil, err
@@ -343,21 +343,21 @@ func (c *call) rangeSearch(ctx context.Context) (any, *sheet, error) {
 	if f.K != 0 {
 		return nil, nil, wrong("k", "range has no k; search has")
 	}
-	h, err := c.hunt(ctx, &f, true)
+	s, err := c.newSearch(ctx, &f, true)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer h.v.release()
+	defer s.index.release()
 	if err := c.complete(); err != nil {
 		return nil, nil, err
 	}
 	switch {
-	case h.w.K != nil:
+	case s.goals.K != nil:
 		return nil, nil, wrong("ks", "range has no k; search has")
-	case f.MinScore == nil && h.w.MinScore == nil:
+	case f.MinScore == nil && s.goals.MinScore == nil:
 		return nil, nil, wrong("min_score", "is missing; range finds all atoms that reach it")
-	case h.w.MinScore != nil && f.MinScore == nil:
-		for j, x := range h.w.MinScore {
+	case s.goals.MinScore != nil && f.MinScore == nil:
+		for j, x := range s.goals.MinScore {
 			if math.IsNaN(x) {
 				return nil, nil, wrong("floors", "NaN, and there is no min_score").at(int64(j))
 			}
@@ -366,12 +366,12 @@ func (c *call) rangeSearch(ctx context.Context) (any, *sheet, error) {
 	names := newTables()
 	g := &gathered{lims: []int64{0}}
 	t := &lookTable{lims: []int64{0}}
-	err = h.run(ctx, "searching", func(_ int, _ *batch.Request, resp *batch.Response) error {
+	err = s.run(ctx, "searching", func(_ int, _ *batch.Request, resp *batch.Response) error {
 		for j := range resp.Answers {
 			a := &resp.Answers[j]
 			g.rows = append(g.rows, a.IDs...)
 			for _, x := range a.SearchScores {
-				g.scores64 = append(g.scores64, h.v.Metric.Shown(x))
+				g.scores64 = append(g.scores64, s.index.Metric.Shown(x))
 			}
 			g.lims = append(g.lims, int64(len(g.rows)))
 			g.certificates = names.appendCertificate(g.certificates, &a.Certificate)
@@ -386,15 +386,15 @@ func (c *call) rangeSearch(ctx context.Context) (any, *sheet, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	n, found := int64(h.m), int64(len(g.rows))
+	n, found := int64(s.m), int64(len(g.rows))
 	columns := []column{{"lims", int64s, []int64{n + 1}}, {"rows", int64s, []int64{found}}, {"scores64", float64s, []int64{found}}, {"certificates", certificates, []int64{n}}, {"limited", bools, []int64{n}}}
 	contents := [][]byte{bytesOf(g.lims), bytesOf(g.rows), bytesOf(g.scores64), g.certificates, g.limited}
 	if f.Looks {
 		columns = append(columns, column{"look_lims", int64s, []int64{n + 1}}, column{"looks", looks, []int64{int64(len(t.records) / lookBytes)}})
 		contents = append(contents, bytesOf(t.lims), t.records)
 	}
-	out, err := columnsOf(c.s.link.passes(), columns, contents...)
-	return h.reply(names), out, err
+	out, err := replyOf(c.s.link.passes(), columns, contents...)
+	return s.reply(names), out, err
 }
 
 // gathered are answers of any length, one after the other.

@@ -4,8 +4,8 @@ import (
 	"sync"
 )
 
-// mostSegments bounds the segments of a client.
-const mostSegments = 1 << 16
+// maxSegments bounds the segments of a client.
+const maxSegments = 1 << 16
 
 // segments is the memory that the client shares, by the numbers it gave.
 type segments struct {
@@ -28,8 +28,8 @@ func (s *segments) add(number, n int64, f *frame) error {
 	switch {
 	case number < 1:
 		return wrong("segment", "number %d, at least 1", number)
-	case n < 1 || n > mostBodyBytes:
-		return wrong("bytes", "%d, at least 1 and at most %d", n, int64(mostBodyBytes))
+	case n < 1 || n > maxBodyBytes:
+		return wrong("bytes", "%d, at least 1 and at most %d", n, int64(maxBodyBytes))
 	case len(f.files) != 1:
 		return wrong("segment", "%d descriptors; it has one", len(f.files))
 	}
@@ -45,8 +45,8 @@ func (s *segments) add(number, n int64, f *frame) error {
 	switch {
 	case s.by[number] != nil:
 		err = wrong("segment", "there is a segment %d already", number)
-	case len(s.by) >= mostSegments:
-		err = wrong("segment", "more than %d segments", mostSegments).within(mostSegments)
+	case len(s.by) >= maxSegments:
+		err = wrong("segment", "more than %d segments", maxSegments).within(maxSegments)
 	default:
 		if s.by == nil {
 			s.by = map[int64]*region{}

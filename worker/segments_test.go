@@ -66,7 +66,7 @@ func TestSegment(t *testing.T) {
 	if r := c.child.segments.hold(7); r != nil {
 		t.Error("the segment is still there")
 	}
-	v, err := c.child.shelf.hold(handle)
+	v, err := c.child.registry.hold(handle)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,26 +119,26 @@ func TestSheetWithoutFiles(t *testing.T) {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &was); err != nil {
 		t.Fatal(err)
 	}
-	large := column{"ids", int64s, []int64{mostInBody}}
-	sheetAt := func() string {
-		s, err := newSheet(true, large)
+	large := column{"ids", int64s, []int64{maxInBody}}
+	placeOf := func() string {
+		s, err := newReply(true, large)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer s.close()
-		if len(s.part(0)) != 8*mostInBody {
-			t.Errorf("%d bytes, %d are wanted", len(s.part(0)), 8*mostInBody)
+		if len(s.part(0)) != 8*maxInBody {
+			t.Errorf("%d bytes, %d are wanted", len(s.part(0)), 8*maxInBody)
 		}
 		return s.columns[0].At
 	}
-	if at := sheetAt(); at != inFile {
+	if at := placeOf(); at != inFile {
 		t.Errorf("with descriptors in the %s", at)
 	}
 	t.Cleanup(func() { unix.Setrlimit(unix.RLIMIT_NOFILE, &was) })
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: was.Max}); err != nil {
 		t.Fatal(err)
 	}
-	if at := sheetAt(); at != inBody {
+	if at := placeOf(); at != inBody {
 		t.Errorf("without descriptors in the %s", at)
 	}
 }
@@ -167,7 +167,7 @@ func TestBadSegment(t *testing.T) {
 		{"no memfd", plain, 1, 4096, "segment", "F_SEAL_SHRINK"},
 		{"too small", newSegment(t, x, true), 1, 4097, "segment", "4097 bytes"},
 		{"empty", newSegment(t, x, true), 1, 0, "bytes", "at least 1"},
-		{"huge", newSegment(t, x, true), 1, mostBodyBytes + 1, "bytes", "at most"},
+		{"huge", newSegment(t, x, true), 1, maxBodyBytes + 1, "bytes", "at most"},
 		{"number", newSegment(t, x, true), 0, 4096, "segment", "at least 1"},
 	} {
 		t.Run(y.name, func(t *testing.T) {

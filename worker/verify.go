@@ -65,21 +65,21 @@ func (f *verifying) terms(certified bool) (verify.Terms, error) {
 }
 
 // verify checks answers against scores recomputed in float64.
-func (c *call) verify(ctx context.Context) (any, *sheet, error) {
+func (c *call) verify(ctx context.Context) (any, *reply, error) {
 	var f verifying
 	if err := c.fields(&f); err != nil {
 		return nil, nil, err
 	}
-	h, err := c.hunt(ctx, &f.searching, false)
+	s, err := c.newSearch(ctx, &f.searching, false)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer h.v.release()
-	resp, certified, err := h.stated(&f)
+	defer s.index.release()
+	resp, certified, err := s.stated(&f)
 	if err != nil {
 		return nil, nil, err
 	}
-	given, err := h.given()
+	given, err := s.given()
 	if err == nil {
 		err = c.complete()
 	}
@@ -90,57 +90,57 @@ func (c *call) verify(ctx context.Context) (any, *sheet, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	o, err := verify.NewOracle(h.v.Rows, h.v.Dim, h.v.Metric, h.v.options.Threads)
+	o, err := verify.NewOracle(s.index.Rows, s.index.Dim, s.index.Metric, s.index.options.Threads)
 	if err != nil {
 		return nil, nil, err
 	}
-	req := h.req
-	req.Queries, req.Goals = h.queries, h.w.Queries(0, h.m)
+	req := s.req
+	req.Queries, req.Goals = s.queries, s.goals.Queries(0, s.m)
 	if err := given.compare(o, &req); err != nil {
 		return nil, nil, err
 	}
 	claims := func(yield func(*tasks.Claims, error) bool) {
 		yield(&tasks.Claims{Request: &req, Answers: resp.Answers, Terms: &terms}, nil)
 	}
-	wrongs, gaps := make([]byte, h.m), make([]float64, h.m)
-	findings := make([]verify.Finding, h.m)
+	wrongs, gaps := make([]byte, s.m), make([]float64, s.m)
+	findings := make([]verify.Finding, s.m)
 	found, err := tasks.Verify(ctx, o, claims, func(query int64, f *verify.Finding) { findings[query] = *f })
 	if err != nil {
-		return nil, nil, h.w.located(err, 0)
+		return nil, nil, s.goals.located(err, 0)
 	}
 	for j := range findings {
 		f := &findings[j]
 		wrongs[j], gaps[j] = flag(f.Malformed != "" || f.Wrong() || terms.Others.Misstates(f)), f.Gap
 	}
-	found.K, found.Metric = h.k, h.v.Metric.String()
-	found.Rounded, found.AsGiven = h.rounded(), given.any()
-	m := int64(h.m)
-	out, err := columnsOf(c.s.link.passes(), []column{{"wrong", bools, []int64{m}}, {"gaps", float64s, []int64{m}}}, wrongs, bytesOf(gaps))
+	found.K, found.Metric = s.k, s.index.Metric.String()
+	found.Rounded, found.AsGiven = s.rounded(), given.any()
+	m := int64(s.m)
+	out, err := replyOf(c.s.link.passes(), []column{{"wrong", bools, []int64{m}}, {"gaps", float64s, []int64{m}}}, wrongs, bytesOf(gaps))
 	return struct {
 		Report *tasks.VerifySummary `json:"report"`
 	}{found}, out, err
 }
 
 // rounded is the largest change that rounding made to vectors and queries.
-func (h *hunt) rounded() float64 {
-	largest := h.v.Change.Largest
-	for _, change := range h.changes {
+func (s *search) rounded() float64 {
+	largest := s.index.Change.Largest
+	for _, change := range s.changes {
 		largest = max(largest, change)
 	}
 	return largest
 }
 
 // stated reads the answers to verify, and says whether they have certificates.
-func (h *hunt) stated(f *verifying) (resp *batch.Response, certified bool, err error) {
-	rows, m, width, err := h.c.integers("rows")
+func (s *search) stated(f *verifying) (resp *batch.Response, certified bool, err error) {
+	rows, m, width, err := s.call.integers("rows")
 	if err != nil {
 		return nil, false, err
 	}
-	if m != h.m {
-		return nil, false, wrong("rows", "%d lists for %d queries", m, h.m).within(h.m)
+	if m != s.m {
+		return nil, false, wrong("rows", "%d lists for %d queries", m, s.m).within(s.m)
 	}
 	var scores []float32
-	states, err := h.c.get("scores", float32s)
+	states, err := s.call.get("scores", float32s)
 	if err != nil {
 		return nil, false, err
 	}
@@ -154,11 +154,11 @@ func (h *hunt) stated(f *verifying) (resp *batch.Response, certified bool, err e
 		}
 		scores = elements[float32](b)
 	}
-	unrounded, err := h.unrounded(m, width)
+	unrounded, err := s.unrounded(m, width)
 	if err != nil {
 		return nil, false, err
 	}
-	records, err := h.c.get("certificates", certificates)
+	records, err := s.call.get("certificates", certificates)
 	if err != nil {
 		return nil, false, err
 	}
@@ -177,7 +177,7 @@ func (h *hunt) stated(f *verifying) (resp *batch.Response, certified bool, err e
 	}
 	resp = &batch.Response{Answers: make([]batch.Answer, m)}
 	if record == nil {
-		defer h.allow(resp.Answers)
+		defer s.allow(resp.Answers)
 	}
 	for j := range resp.Answers {
 		a := &resp.Answers[j]
@@ -192,7 +192,7 @@ func (h *hunt) stated(f *verifying) (resp *batch.Response, certified bool, err e
 					a.Scores = append(a.Scores, scores[j*width+at])
 				}
 				if unrounded != nil {
-					a.SearchScores = append(a.SearchScores, h.v.Metric.Searched(unrounded[j*width+at]))
+					a.SearchScores = append(a.SearchScores, s.index.Metric.Searched(unrounded[j*width+at]))
 				}
 			}
 		}
@@ -201,8 +201,8 @@ func (h *hunt) stated(f *verifying) (resp *batch.Response, certified bool, err e
 }
 
 // unrounded reads the float64 scores of m answers of width atoms, nil for none.
-func (h *hunt) unrounded(m, width int) ([]float64, error) {
-	a, err := h.c.get("scores64", float64s)
+func (s *search) unrounded(m, width int) ([]float64, error) {
+	a, err := s.call.get("scores64", float64s)
 	if a == nil || err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ mkdir -p $out
 flags='-trimpath -tags cuda,netgo,osusergo'
 # shellcheck disable=SC2086 # flags are words
 {
-  $go test $flags -ldflags '-s -w' -c -o $out/ ./gpu ./device
+  $go test $flags -ldflags '-s -w' -c -o $out/ ./gpu ./gpu/device
   $go build $flags -buildvcs=false -ldflags '-s -w' -o $out/thresher ./cmd/thresher
 }
 mkdir -p build/selftest/work
@@ -60,10 +60,10 @@ fi
 
 # A + where files differ from the commit.
 commit=$(git rev-parse --short HEAD 2>/dev/null || echo unknown)
-test -z "$(git status --porcelain --untracked-files=no -- '*.go' '*.c' '*.h' '*.cu' '*.cuh' '*.ptx' 'kernels/cubins/*.zip' go.mod 2>/dev/null)" || commit=$commit+
+test -z "$(git status --porcelain --untracked-files=no -- '*.go' '*.c' '*.h' '*.cu' '*.cuh' '*.ptx' 'kernels/ptx/cubins/*.zip' go.mod 2>/dev/null)" || commit=$commit+
 {
   echo "commit $commit"
   echo "go $($go env GOVERSION)"
-  (cd kernels && sha256sum ./*.ptx) | sed 's|\(.*\)  \./\(.*\)|\2 \1|'
+  (cd kernels/ptx && sha256sum ./*.ptx) | sed 's|\(.*\)  \./\(.*\)|\2 \1|'
 } >$out/VERSION
 echo "$out: $size MiB with the tree, commit $commit"

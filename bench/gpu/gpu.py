@@ -134,7 +134,7 @@ class Gpu:
         self.cache = binaries.cache()
         log = self.results.folder / "tests.log"
         self.suite = Suite(binaries.unpacked("gpu.test"), ROOT / "gpu", log)
-        self.device = Suite(binaries.unpacked("device.test"), ROOT / "device", log)
+        self.device = Suite(binaries.unpacked("device.test"), ROOT / "gpu" / "device", log)
         os.environ.setdefault("CUDA_CACHE_PATH", str(self.cache))
         os.environ["CUDA_CACHE_MAXSIZE"] = str(1 << 30)
         os.environ["CUDA_CACHE_DISABLE"] = "0"

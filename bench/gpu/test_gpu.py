@@ -211,7 +211,7 @@ runtime.cgocall(0x12, 0x34)
 gorgonia.org/cu._Cfunc_cuStreamSynchronize(0x1)
 gorgonia.org/cu.Stream.Synchronize({0x1})
 \t/go/x.go:1
-thresher/device.(*Stream).Sync(0x1, 0x2)
+thresher/gpu/device.(*Stream).Sync(0x1, 0x2)
 """
         self.assertEqual(
             suite.stuck(dump), "cu._Cfunc_cuStreamSynchronize < cu.Stream.Synchronize < device.(*Stream).Sync"

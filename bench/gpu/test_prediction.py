@@ -102,7 +102,7 @@ class Predicted(unittest.TestCase):
             self.assertEqual(told, {prediction.UNMEASURED})
 
     def test_parts_of_a_batch_are_all_its_kernels(self) -> None:
-        manifest = json.loads((ROOT / "kernels" / "manifest.json").read_text())
+        manifest = json.loads((ROOT / "kernels" / "ptx" / "manifest.json").read_text())
         known = {entry["name"] for module in manifest["modules"] for entry in module["entries"]}
         groups = (prediction.PREPARE, prediction.START, goals.SCANS, prediction.BETWEEN, prediction.FINISH)
         those = [name for group in groups for name in group]

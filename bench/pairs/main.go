@@ -3,7 +3,7 @@
 // Command pairs measures thresher pairs on embeddings with near duplicates: time, peak memory
 // beyond the collection, and whether pairs are missing.
 //
-//	go run ./bench/pairs -thresher ./thresher -n 1000000 -pairs 1000000
+//	go run -C bench ./pairs -thresher ../build/thresher -n 1000000 -pairs 1000000
 package main
 
 import (
@@ -41,7 +41,7 @@ var (
 	n        = flag.Int("n", 1_000_000, "rows")
 	dim      = flag.Int("dim", 256, "coordinates")
 	pairs    = flag.Int("pairs", 1_000_000, "pairs, approximately")
-	dir      = flag.String("dir", filepath.Join("build", "pairs"), "folder for the data and the outputs")
+	dir      = flag.String("dir", filepath.Join("..", "build", "pairs"), "folder for the data and the outputs")
 	check    = flag.Int("check", 50, "rows that are compared with all others in float64")
 	method   = flag.String("method", "certain", "method of the search")
 )

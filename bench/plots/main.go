@@ -9,7 +9,7 @@ import (
 )
 
 func main() {
-	results := flag.String("results", "docs/benchmarks/cpu", "`folder` of results (.jsonl), where the plots go too")
+	results := flag.String("results", "../docs/benchmarks/cpu", "`folder` of results (.jsonl), where the plots go too")
 	flag.Parse()
 	if err := plotAll(*results); err != nil {
 		fmt.Fprintln(os.Stderr, "plots:", err)

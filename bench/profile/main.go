@@ -1,6 +1,6 @@
 // Command profile repeats a search of a set on one core, and writes a CPU profile of it:
 //
-//	go run ./bench/profile -atoms FILE -queries FILE -m 256 -k 10 -out cpu.prof && go tool pprof -top cpu.prof
+//	go run -C bench ./profile -atoms FILE -queries FILE -m 256 -k 10 -out ../build/cpu.prof && go tool pprof -top build/cpu.prof
 //
 // It prints the plan and the time a query, the mean of all repetitions. What is behind a missed
 // goal of docs/benchmarks/race.md is read off such profiles; bench/bench.py makes the sets.

@@ -1,7 +1,7 @@
 // Command replan asks the planner again for the cells of the race whose plans were timed
 // (bench/bench.py --only regret), and prints the regret of what it chooses now by the times of then:
 //
-//	go run ./bench/replan docs/benchmarks/race/PROCESSOR/*.jsonl
+//	cd bench && go run ./replan ../docs/benchmarks/race/PROCESSOR/*.jsonl
 //
 // So a change of the forecast or of built-in costs is judged on all cells in a minute, without timing
 // anything. It needs the sets in bench/.data, and the processor's maker and kernels must be those of the
@@ -56,7 +56,7 @@ func (c *cell) best() string {
 func (c *cell) regret(plan string) float64 { return c.US[plan] / c.US[c.best()] }
 
 func main() {
-	data := flag.String("data", "bench/.data", "`folder` of the sets")
+	data := flag.String("data", ".data", "`folder` of the sets")
 	worst := flag.Float64("worst", 1.2, "list choices from this regret on")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

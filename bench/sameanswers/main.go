@@ -4,7 +4,7 @@
 //
 //	go build -o build/before ./cmd/thresher   # at the one commit
 //	go build -o build/after ./cmd/thresher    # at the other
-//	go run ./bench/sameanswers build/before build/after
+//	go run -C bench ./sameanswers ../build/before ../build/after
 //
 // The cells combine every method, metric, dimension, set of kernels, k and number of threads.
 // Plans come from --costs builtin, so they do not depend on the machine's speed. The exit

@@ -1,7 +1,7 @@
 // Command signbits counts what passes first looks of a GPU: at panels, and by sign bits, in two forms: at mixed
 // codes, and by thresholds of tiles, which is not built (tiles.go). docs/gpu.md says what came of it.
 //
-//	go run ./bench/signbits -atoms FILE -queries FILE [-n 60000] [-metric ip] [-k 10,100]
+//	go run -C bench ./signbits -atoms FILE -queries FILE [-n 60000] [-metric ip] [-k 10,100]
 //
 // It builds a collection, chooses plans by the costs of a GPU, and takes the first look of the plan of
 // method adaptive as gpu/takelook.go does: in chunks, after each of which the arms of greatest bound

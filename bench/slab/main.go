@@ -1,7 +1,7 @@
 // Command slab counts what a GPU's first look reads of the slab, with the codes of an atom in a row and in parts of 32
 // codes, each with those of other atoms, for the plans that the costs of a GPU choose. docs/gpu.md says what came of it.
 //
-//	go run ./bench/slab -atoms FILE [-n 60000] [-metric ip] [-k 1,10,100] [-delta .01]
+//	go run -C bench ./slab -atoms FILE [-n 60000] [-metric ip] [-k 1,10,100] [-delta .01]
 //
 // Nothing is timed.
 package main

@@ -46,7 +46,7 @@ func (a *app) loadAtoms(ctx context.Context, in input, opt *dataset.Options, o *
 		return &atoms{Collection: c, names: names, idColumn: column, load: time.Since(begun)}, nil
 	}
 
-	if o.Metric, err = in.metric(a.config.Metric); err != nil {
+	if o.Metric, err = in.metric(a.Config.Metric); err != nil {
 		return nil, err
 	}
 	own := *opt
@@ -71,9 +71,9 @@ func (a *app) loadAtoms(ctx context.Context, in input, opt *dataset.Options, o *
 		return nil, err
 	}
 	loaded := time.Now()
-	p := a.newProgress("preparing atoms")
-	defer p.done()
-	o.Progress = p.set
+	p := a.NewProgress("preparing atoms")
+	defer p.Done()
+	o.Progress = p.Set
 	o.Origin, o.Change = dataset.OriginOf(r), dataset.ChangeOf(r)
 	if !builds(m.Rows, m.Dim, o.Metric) {
 		withoutCodes(o)
@@ -127,7 +127,7 @@ func (a *app) warnDropped(in input, r dataset.Reader, ids bool) {
 		l.Dropped = append([]string{l.IDs}, l.Dropped...)
 	}
 	if len(l.Dropped) > 0 {
-		a.log.Warn("columns are dropped", "file", in.name, "columns", strings.Join(l.Dropped, ", "))
+		a.Log.Warn("columns are dropped", "file", in.name, "columns", strings.Join(l.Dropped, ", "))
 	}
 }
 
@@ -139,7 +139,7 @@ func (a *app) agrees(in input, c *collection.Collection) error {
 
 // agree returns an error if a setting given by the user differs from that by which in was built.
 func (a *app) agree(in input, built map[string]string) error {
-	for _, v := range a.config.Values() {
+	for _, v := range a.Config.Values() {
 		is, fixed := built[v.Key]
 		asked := fmt.Sprint(v.Value)
 		if !fixed || v.Origin.Kind == config.FromDefault || asked == is || v.Key == "basis" && asked == "auto" {
@@ -152,11 +152,11 @@ func (a *app) agree(in input, built map[string]string) error {
 
 // buildOptions returns the build options for the settings and a method, but for the metric.
 func (a *app) buildOptions(method batch.Method) (*collection.Options, error) {
-	basis, err := collection.ParseBasis(a.config.Basis)
+	basis, err := collection.ParseBasis(a.Config.Basis)
 	if err != nil {
 		return nil, err
 	}
-	o := &collection.Options{Basis: basis, Seed: a.config.Seed, Threads: a.config.Threads}
+	o := &collection.Options{Basis: basis, Seed: a.Config.Seed, Threads: a.Config.Threads}
 	switch method {
 	case batch.Strict, batch.BanditMIPS, batch.BanditMIPSAlpha, batch.BanditMIPSBeta, batch.BucketAE, batch.BoundedME:
 		// Their guarantees are for the coordinates as given.

@@ -11,6 +11,7 @@ import (
 	"thresher/collection"
 	"thresher/cpu"
 	"thresher/gpu"
+	"thresher/internal/cli"
 	"thresher/simd"
 )
 
@@ -26,7 +27,7 @@ const autoIsCPU = "; auto is the CPU"
 
 // openBackend starts the configured backend, the CPU for auto; the caller closes it.
 func (a *app) openBackend() (backend.Backend, error) {
-	if a.config.Backend != backendCUDA {
+	if a.Config.Backend != backendCUDA {
 		return a.openCPU()
 	}
 	b, err := a.openGPUs()
@@ -38,19 +39,19 @@ func (a *app) openBackend() (backend.Backend, error) {
 
 // openGPUs opens the GPUs of the setting device.
 func (a *app) openGPUs() (backend.Backend, error) {
-	return gpu.Open(gpu.Options{Names: a.config.Device, Log: a.log})
+	return gpu.Open(gpu.Options{Names: a.Config.Device, Log: a.Log})
 }
 
 // cudaUnusable is the error of backend cuda, which was asked for.
 func cudaUnusable(err error) error {
-	return &exitError{exitBackend, fmt.Errorf("--backend cuda: %w; --backend cpu needs no device", err)}
+	return cli.Exit(cli.ExitBackend, fmt.Errorf("--backend cuda: %w; --backend cpu needs no device", err))
 }
 
-func (a *app) openCPU() (*cpu.Backend, error) { return a.openCPUOf(a.config.Threads) }
+func (a *app) openCPU() (*cpu.Backend, error) { return a.openCPUOf(a.Config.Threads) }
 
 // openCPUOf opens the CPU with so many threads; 0 is one for each core.
 func (a *app) openCPUOf(threads int) (*cpu.Backend, error) {
-	kernels, err := simd.Parse(a.config.Kernels)
+	kernels, err := simd.Parse(a.Config.Kernels)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +89,7 @@ type fallbackLog struct{ app *app }
 func (fallbackLog) Searched(batch.Method, int, batch.Stats, time.Duration) {}
 
 func (l fallbackLog) FellBack(from string, reason error) {
-	l.app.log.Warn("falling back to the CPU", "backend", from, "reason", reason)
+	l.app.Log.Warn("falling back to the CPU", "backend", from, "reason", reason)
 }
 
 // openBackends starts the backend named by --backend, before atoms are read. For auto it is
@@ -98,7 +99,7 @@ func (a *app) openBackends(ctx context.Context) (b *backends, err error) {
 	if b.first, err = a.openBackend(); err != nil {
 		return nil, err
 	}
-	if a.config.Backend == backendCUDA {
+	if a.Config.Backend == backendCUDA {
 		if b.fallback, err = a.openCPU(); err != nil {
 			return nil, errors.Join(err, b.first.Close())
 		}
@@ -115,7 +116,7 @@ const busBytes = 8e9
 // choose makes a GPU the first backend if the setting is auto, there is one that can be used, and it is
 // predicted to answer m queries like req sooner, including the upload of the collection.
 func (b *backends) choose(ctx context.Context, a *app, c *collection.Collection, req batch.Request, m int64) error {
-	if a.config.Backend != backendAuto {
+	if a.Config.Backend != backendAuto {
 		return nil
 	}
 	card, unused, err := a.openCard(ctx)
@@ -131,7 +132,7 @@ func (b *backends) choose(ctx context.Context, a *app, c *collection.Collection,
 	}
 	here /= float64(max(1, backend.Describe(b.first).Threads))
 	there += float64(c.Bytes()) / busBytes
-	a.log.Info("predicted times", "cpu", here, "cuda", there)
+	a.Log.Info("predicted times", "cpu", here, "cuda", there)
 	if here == 0 || there >= here { // 0: no prediction
 		a.closeUnused(card.backend)
 		return nil

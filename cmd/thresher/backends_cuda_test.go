@@ -13,6 +13,8 @@ import (
 
 	"thresher/gpu/device"
 	"thresher/gpu/device/emulator"
+	"thresher/internal/cli"
+	"thresher/internal/cli/clitest"
 )
 
 // TestBackendRefused checks the report about devices that cannot be used: with --backend cuda
@@ -31,16 +33,16 @@ func TestBackendRefused(t *testing.T) {
 	} {
 		t.Setenv(c.variable, c.value)
 		r := thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--backend", "cuda", "--costs", "builtin")
-		r.wantCode(t, exitBackend)
-		if strings.Count(r.err, "\n") != 1 || !strings.Contains(r.err, "--backend cuda: ") || !strings.Contains(r.err, c.why) || !strings.Contains(r.err, "--backend cpu") {
-			t.Errorf("%s=%s: %s", c.variable, c.value, r.err)
+		r.WantCode(t, cli.ExitBackend)
+		if strings.Count(r.Err, "\n") != 1 || !strings.Contains(r.Err, "--backend cuda: ") || !strings.Contains(r.Err, c.why) || !strings.Contains(r.Err, "--backend cpu") {
+			t.Errorf("%s=%s: %s", c.variable, c.value, r.Err)
 		}
-		if r.out != "" {
-			t.Errorf("%s=%s: on stdout: %s", c.variable, c.value, r.out)
+		if r.Out != "" {
+			t.Errorf("%s=%s: on stdout: %s", c.variable, c.value, r.Out)
 		}
 		t.Setenv(c.variable, "")
 		t.Setenv(c.variable, c.value) // restarts the count of injected failures
-		thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--backend", "auto", "--costs", "builtin").wantCode(t, exitOK)
+		thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--backend", "auto", "--costs", "builtin").WantCode(t, cli.ExitOK)
 		t.Setenv(c.variable, "")
 	}
 }
@@ -58,11 +60,11 @@ func TestBackendLost(t *testing.T) {
 		t.Setenv("EMU_FAIL", fail)
 		r := thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k3", "--method", "certain", "--backend", "cuda", "--costs", "builtin", "--out", out)
 		t.Setenv("EMU_FAIL", "")
-		r.wantCode(t, exitOK)
-		if strings.Count(r.err, "falling back to the CPU") != 1 {
-			t.Errorf("%s: %s", fail, r.err)
+		r.WantCode(t, cli.ExitOK)
+		if strings.Count(r.Err, "falling back to the CPU") != 1 {
+			t.Errorf("%s: %s", fail, r.Err)
 		}
-		thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", out, "--strict-delta").wantCode(t, exitOK)
+		thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", out, "--strict-delta").WantCode(t, cli.ExitOK)
 	}
 	for _, name := range []string{"allocations", "host_allocations", "contexts", "streams", "events", "modules"} {
 		if n, ok := emulator.Count(name); n != 0 || !ok {
@@ -82,9 +84,9 @@ func TestBackendDriftedPTX(t *testing.T) {
 		t.Skip("builds a binary", err)
 	}
 	dir := t.TempDir()
-	const file = "../../kernels/scan.ptx"
+	const file = "../../kernels/ptx/scan.ptx"
 	drifted := filepath.Join(dir, "scan.ptx")
-	if err := os.WriteFile(drifted, append(readFile(t, file), "// more\n"...), 0o600); err != nil {
+	if err := os.WriteFile(drifted, append(clitest.ReadFile(t, file), "// more\n"...), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	original, err := filepath.Abs(file)
@@ -106,7 +108,7 @@ func TestBackendDriftedPTX(t *testing.T) {
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 9, 3), vectorFile(t, dir, "q.npy", 2, 2, 3)
 	said, err := exec.CommandContext(t.Context(), binary, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--backend", "cuda", "--costs", "builtin").CombinedOutput()
 	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != exitBackend || !strings.Contains(string(said), "scan.ptx has SHA-256") {
+	if !errors.As(err, &exit) || exit.ExitCode() != cli.ExitBackend || !strings.Contains(string(said), "scan.ptx has SHA-256") {
 		t.Errorf("%v: %s", err, said)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"thresher/gpu/device"
+	"thresher/internal/cli"
+	"thresher/internal/cli/clitest"
 )
 
 // TestBackendUnavailable checks the exit code and the reason on machines without a GPU, and
@@ -19,24 +21,24 @@ func TestBackendUnavailable(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 9, 3), vectorFile(t, dir, "q.npy", 2, 2, 3)
 	r := thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--backend", "cuda")
-	r.wantCode(t, exitBackend)
-	if strings.Count(r.err, "\n") != 1 || !strings.Contains(r.err, "--backend cuda") || !strings.Contains(r.err, why.Error()) {
-		t.Error(r.err)
+	r.WantCode(t, cli.ExitBackend)
+	if strings.Count(r.Err, "\n") != 1 || !strings.Contains(r.Err, "--backend cuda") || !strings.Contains(r.Err, why.Error()) {
+		t.Error(r.Err)
 	}
 	r = thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--backend", "auto")
-	r.wantCode(t, exitOK)
-	if strings.Contains(r.err, "gpu") {
-		t.Errorf("a machine without a GPU is told of one: %s", r.err)
+	r.WantCode(t, cli.ExitOK)
+	if strings.Contains(r.Err, "gpu") {
+		t.Errorf("a machine without a GPU is told of one: %s", r.Err)
 	}
 	r = thresher(t, "serve", "--backend", "cuda", "--listen", "127.0.0.1:0", "--data", t.TempDir())
-	r.wantCode(t, exitBackend)
-	if !strings.Contains(r.err, why.Error()) || r.out != "" {
-		t.Errorf("serve: %s%s", r.out, r.err)
+	r.WantCode(t, cli.ExitBackend)
+	if !strings.Contains(r.Err, why.Error()) || r.Out != "" {
+		t.Errorf("serve: %s%s", r.Out, r.Err)
 	}
 	v := thresher(t, "version")
-	v.wantCode(t, exitOK)
-	if !strings.Contains(v.out, "none: "+why.Error()) {
-		t.Error(v.out)
+	v.WantCode(t, cli.ExitOK)
+	if !strings.Contains(v.Out, "none: "+why.Error()) {
+		t.Error(v.Out)
 	}
 }
 
@@ -51,12 +53,12 @@ func TestBackendCUDA(t *testing.T) {
 	for m, by := range map[string]string{"certain": "cuda", "adaptive": "cuda", "exact": "cuda", "strict": "cpu"} {
 		out := filepath.Join(dir, m+".jsonl")
 		r := thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k3", "--method", m, "--backend", "cuda", "--costs", "builtin", "--out", out)
-		r.wantCode(t, exitOK)
-		if fell := strings.Contains(r.err, "falling back to the CPU"); fell != (by == "cpu") {
-			t.Errorf("%s: fell back %v: %s", m, fell, r.err)
+		r.WantCode(t, cli.ExitOK)
+		if fell := strings.Contains(r.Err, "falling back to the CPU"); fell != (by == "cpu") {
+			t.Errorf("%s: fell back %v: %s", m, fell, r.Err)
 		}
-		thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", out, "--strict-delta").wantCode(t, exitOK)
-		for line := range strings.Lines(string(readFile(t, out))) {
+		thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", out, "--strict-delta").WantCode(t, cli.ExitOK)
+		for line := range strings.Lines(string(clitest.ReadFile(t, out))) {
 			var answer struct {
 				Certificate struct{ Backend string }
 			}
@@ -68,5 +70,5 @@ func TestBackendCUDA(t *testing.T) {
 			}
 		}
 	}
-	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--backend", "auto", "--costs", "builtin").wantCode(t, exitOK)
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--backend", "auto", "--costs", "builtin").WantCode(t, cli.ExitOK)
 }

@@ -7,11 +7,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"thresher/internal/cli"
+	"thresher/internal/cli/clitest"
 )
 
 func TestBadInput(t *testing.T) {
 	dir := t.TempDir()
-	file := func(name, content string) string { return writeFile(t, dir, name, []byte(content)) }
+	file := func(name, content string) string { return clitest.WriteFile(t, dir, name, []byte(content)) }
 	good := vectorFile(t, dir, "good.npy", 1, 20, 4)
 	other := vectorFile(t, dir, "other.npy", 2, 20, 4)
 	wide := vectorFile(t, dir, "wide.npy", 1, 20, 5)
@@ -19,21 +22,21 @@ func TestBadInput(t *testing.T) {
 	ragged := file("ragged.jsonl", "[1,2,3,4]\n[1,2,3]\n")
 	nan := gaussian(1, 40)
 	nan[4*3+2] = float32(math.NaN())
-	holes := writeFile(t, dir, "nan.npy", npy(nan, 4))
-	noRows := writeFile(t, dir, "norows.npy", npy(nil, 4))
-	cut := writeFile(t, dir, "cut.npy", readFile(t, good)[:200])
+	holes := clitest.WriteFile(t, dir, "nan.npy", npy(nan, 4))
+	noRows := clitest.WriteFile(t, dir, "norows.npy", npy(nil, 4))
+	cut := clitest.WriteFile(t, dir, "cut.npy", clitest.ReadFile(t, good)[:200])
 	foreign := file("foreign.thresher", "this is not a collection of vectors, whatever its name says")
 	hidden := filepath.Join(dir, "none.npy")
 	there := file("there.npz", "x")
 	prepared := filepath.Join(dir, "prepared.thresher")
-	thresher(t, "build", "--vectors", good, "--metric", "ip", "--out", prepared).wantCode(t, exitOK)
+	thresher(t, "build", "--vectors", good, "--metric", "ip", "--out", prepared).WantCode(t, cli.ExitOK)
 	folder, certificates, collection := filepath.Join(dir, "folder.npz"), filepath.Join(dir, "folder.jsonl"), filepath.Join(dir, "folder.thresher")
 	for _, path := range []string{folder, certificates, collection} {
 		if err := os.Mkdir(path, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	before := folderOf(t, dir)
+	before := clitest.FolderOf(t, dir)
 
 	search := func(atoms, queries string, more ...string) []string {
 		return append([]string{"search", "--vectors", atoms, "--metric", "ip", "--queries", queries}, more...)
@@ -96,34 +99,20 @@ func TestBadInput(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := thresher(t, c.args...)
-			r.wantError(t, c.want...)
+			r.WantError(t, c.want...)
 			for _, noise := range []string{"jobs:", "durable", "item"} {
-				if strings.Contains(r.err, noise) {
-					t.Errorf("stderr speaks of %q: %s", noise, r.err)
+				if strings.Contains(r.Err, noise) {
+					t.Errorf("stderr speaks of %q: %s", noise, r.Err)
 				}
 			}
-			if after := folderOf(t, dir); !slices.Equal(after, before) {
+			if after := clitest.FolderOf(t, dir); !slices.Equal(after, before) {
 				t.Errorf("the folder holds %v, before %v", after, before)
 			}
 		})
 	}
-	if b := readFile(t, there); string(b) != "x" {
+	if b := clitest.ReadFile(t, there); string(b) != "x" {
 		t.Errorf("a refused output was changed to %q", b)
 	}
-}
-
-// folderOf lists a folder.
-func folderOf(t *testing.T, dir string) []string {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []string
-	for _, e := range entries {
-		all = append(all, e.Name())
-	}
-	return all
 }
 
 // TestBadQueryThenMended: a run that answered nothing does not prevent the next one.
@@ -131,15 +120,15 @@ func TestBadQueryThenMended(t *testing.T) {
 	for _, name := range formats() {
 		dir := t.TempDir()
 		atoms := vectorFile(t, dir, "a.npy", 1, 40, 3)
-		queries := writeFile(t, dir, "q.jsonl", []byte("[1,2,NaN]\n"))
+		queries := clitest.WriteFile(t, dir, "q.jsonl", []byte("[1,2,NaN]\n"))
 		args := []string{"search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--out", filepath.Join(dir, name), "--certificates", filepath.Join(dir, "c.jsonl")}
 		r := thresher(t, args...)
-		r.wantError(t, "q.jsonl: row 0, column 2", "NaN")
-		if strings.Contains(r.err, "resume") {
-			t.Errorf("%s: nothing can be resumed: %s", name, r.err)
+		r.WantError(t, "q.jsonl: row 0, column 2", "NaN")
+		if strings.Contains(r.Err, "resume") {
+			t.Errorf("%s: nothing can be resumed: %s", name, r.Err)
 		}
-		writeFile(t, dir, "q.jsonl", []byte("[1,2,4]\n"))
-		thresher(t, args...).wantCode(t, exitOK)
+		clitest.WriteFile(t, dir, "q.jsonl", []byte("[1,2,4]\n"))
+		thresher(t, args...).WantCode(t, cli.ExitOK)
 	}
 }
 
@@ -150,17 +139,17 @@ func TestBadRowLeavesEarlierChunks(t *testing.T) {
 	atoms := vectorFile(t, dir, "a.npy", 1, 40, 3)
 	queries := filepath.Join(dir, "q.jsonl")
 	good := strings.Repeat("[1,2,3]\n", 20)
-	writeFile(t, dir, "q.jsonl", []byte(good+"[1,2,x]\n"))
+	clitest.WriteFile(t, dir, "q.jsonl", []byte(good+"[1,2,x]\n"))
 	out := filepath.Join(dir, "r.jsonl")
 	args := []string{"search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--chunk", "5", "--out", out}
-	thresher(t, args...).wantError(t, "q.jsonl", "row 20", "20 queries are answered")
+	thresher(t, args...).WantError(t, "q.jsonl", "row 20", "20 queries are answered")
 	if n := len(answersOf(t, out)); n != 20 {
 		t.Errorf("%d answers are there, want 20", n)
 	}
-	thresher(t, args...).wantError(t, "--resume", "--overwrite")
-	writeFile(t, dir, "q.jsonl", []byte(good+"[1,2,4]\n"))
-	thresher(t, append(args, "--resume")...).wantError(t, "other vectors or settings", "--overwrite")
-	thresher(t, append(args, "--overwrite")...).wantCode(t, exitOK)
+	thresher(t, args...).WantError(t, "--resume", "--overwrite")
+	clitest.WriteFile(t, dir, "q.jsonl", []byte(good+"[1,2,4]\n"))
+	thresher(t, append(args, "--resume")...).WantError(t, "other vectors or settings", "--overwrite")
+	thresher(t, append(args, "--overwrite")...).WantCode(t, cli.ExitOK)
 	if n := len(answersOf(t, out)); n != 21 {
 		t.Errorf("%d answers, want 21", n)
 	}

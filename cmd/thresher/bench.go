@@ -13,6 +13,7 @@ import (
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/dataset"
+	"thresher/internal/cli"
 	"thresher/verify"
 )
 
@@ -54,7 +55,7 @@ Wrong answers are counted against float64 scores of all atoms.
 
 Generated sets: gaussian (iid normal, hard), embeddings (power-law spectrum) and
 normal-custom (arXiv 2212.07551).`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.setGiven = cmd.Flags().Changed("set")
 			return a.runBench(cmd.Context(), f)
@@ -90,7 +91,7 @@ func (f *benchFlags) check() error {
 	if f.atoms != "" && f.setGiven {
 		return errors.New("bench: --set excludes --vectors and --queries")
 	}
-	if f.atoms == stdio || f.queries == stdio || (input{path: f.atoms}).isCollection() {
+	if f.atoms == cli.Stdio || f.queries == cli.Stdio || (input{path: f.atoms}).isCollection() {
 		return errors.New("bench: --vectors and --queries must be files of vectors")
 	}
 	if f.count < 1 || f.repeats < 1 {
@@ -130,18 +131,18 @@ func (a *app) runBench(ctx context.Context, f *benchFlags) error {
 			return fmt.Errorf("bench: --set: %w", err)
 		}
 	}
-	metric, err := givenMetric(a.config.Metric, "vectors to measure by have none")
+	metric, err := givenMetric(a.Config.Metric, "vectors to measure by have none")
 	if err != nil {
 		return err
 	}
 	var rows benchTable
 	switch {
 	case f.pulls:
-		rows = newPullsTable(a.out, f.json)
+		rows = newPullsTable(a.Out, f.json)
 	case f.plans:
-		rows = newPlansTable(a.out, f.json)
+		rows = newPlansTable(a.Out, f.json)
 	default:
-		rows = newTimesTable(a.out, f.json)
+		rows = newTimesTable(a.Out, f.json)
 	}
 	if f.atoms != "" {
 		data, err := a.readBenchData(ctx, f)
@@ -152,22 +153,22 @@ func (a *app) runBench(ctx context.Context, f *benchFlags) error {
 		if err := a.measure(ctx, f, data, rows); err != nil {
 			return err
 		}
-		return rows.flush()
+		return rows.Flush()
 	}
 	for _, set := range sets {
 		data := &benchData{name: set.name, n: set.n, d: set.d, m: f.count, metric: metric}
-		data.atoms, data.queries = set.generate(f.count, a.config.Seed)
+		data.atoms, data.queries = set.generate(f.count, a.Config.Seed)
 		if err := a.measure(ctx, f, data, rows); err != nil {
 			return err
 		}
 	}
-	return rows.flush()
+	return rows.Flush()
 }
 
 // benchTable receives results one by one.
 type benchTable interface {
 	add(benchRow) error
-	flush() error
+	Flush() error
 }
 
 func (a *app) measure(ctx context.Context, f *benchFlags, data *benchData, rows benchTable) error {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"thresher/backend"
+	"thresher/internal/cli"
 )
 
 // calibrate measures the costs of this machine again, caches them and prints them next to the
@@ -27,7 +28,7 @@ func (a *app) calibrate(ctx context.Context, asJSON bool) error {
 		kept, err = readCache(path)
 	}
 	if err != nil {
-		a.log.Warn("cached costs of this machine cannot be read", "error", err)
+		a.Log.Warn("cached costs of this machine cannot be read", "error", err)
 	}
 	machine := thisMachine(b)
 	before := slices.IndexFunc(kept, machine.of)
@@ -46,7 +47,7 @@ func (a *app) calibrate(ctx context.Context, asJSON bool) error {
 	machine.Costs = measured
 	a.keepCosts(path, kept, machine)
 	if asJSON {
-		e := json.NewEncoder(a.out)
+		e := json.NewEncoder(a.Out)
 		e.SetIndent("", "  ")
 		return e.Encode(machine)
 	}
@@ -55,16 +56,16 @@ func (a *app) calibrate(ctx context.Context, asJSON bool) error {
 
 // printCosts prints figures in ns.
 func (a *app) printCosts(machine machineCosts, builtin backend.Costs, before *backend.Costs) error {
-	fmt.Fprintf(a.out, "%s, backend %s, kernels %s: ns of one core\n", machine.CPU, machine.Backend, machine.Kernels)
-	t := newTable(a.out)
-	t.row("COST", "BUILT IN", "BEFORE", "NOW", "OF")
+	fmt.Fprintf(a.Out, "%s, backend %s, kernels %s: ns of one core\n", machine.CPU, machine.Backend, machine.Kernels)
+	t := cli.NewTable(a.Out)
+	t.Row("COST", "BUILT IN", "BEFORE", "NOW", "OF")
 	builtins, now := builtin.Table(), machine.Costs.Table()
 	for i, x := range now {
 		old := "-"
 		if before != nil {
 			old = fmt.Sprintf("%.3g", before.Table()[i].Value)
 		}
-		t.row(x.Name, fmt.Sprintf("%.3g", builtins[i].Value), old, fmt.Sprintf("%.3g", x.Value), x.Meaning)
+		t.Row(x.Name, fmt.Sprintf("%.3g", builtins[i].Value), old, fmt.Sprintf("%.3g", x.Value), x.Meaning)
 	}
-	return t.flush()
+	return t.Flush()
 }

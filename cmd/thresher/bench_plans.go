@@ -10,6 +10,7 @@ import (
 
 	"thresher/batch"
 	"thresher/collection"
+	"thresher/internal/cli"
 )
 
 const (
@@ -87,13 +88,13 @@ func newPlansTable(w io.Writer, asJSON bool) benchTable {
 	if asJSON {
 		return jsonTable{json.NewEncoder(w)}
 	}
-	t := plansTable{newTable(w)}
-	t.row("DATA", "K", "PLAN", "GUARANTEE", "PREDICTED", "MEASURED", "FASTER THAN DENSE", "LEFT AFTER LOOKS", "ROWS SCORED", "WRONG SETS", "REGRET")
+	t := plansTable{cli.NewTable(w)}
+	t.Row("DATA", "K", "PLAN", "GUARANTEE", "PREDICTED", "MEASURED", "FASTER THAN DENSE", "LEFT AFTER LOOKS", "ROWS SCORED", "WRONG SETS", "REGRET")
 	return t
 }
 
 // plansTable prints plans as a table; the planner's choice has its regret.
-type plansTable struct{ *table }
+type plansTable struct{ *cli.Table }
 
 func (t plansTable) add(r benchRow) error {
 	left := make([]string, len(r.Survivors))
@@ -104,7 +105,7 @@ func (t plansTable) add(r benchRow) error {
 	if r.Chosen {
 		regret = fmt.Sprintf("%.2f (chosen)", r.Regret)
 	}
-	t.row(r.Data, r.K, r.Plan, r.Guarantee, fmt.Sprintf("%.3g", r.Predicted), fmt.Sprintf("%.3g", r.Measured), fmt.Sprintf("%.2f", r.Ratio),
+	t.Row(r.Data, r.K, r.Plan, r.Guarantee, fmt.Sprintf("%.3g", r.Predicted), fmt.Sprintf("%.3g", r.Measured), fmt.Sprintf("%.2f", r.Ratio),
 		strings.Join(left, " "), fmt.Sprintf("%.1f", r.Rows), fmt.Sprintf("%d/%d", r.Wrong, r.Queries), regret)
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"thresher/backend"
 	"thresher/batch"
 	"thresher/collection"
+	"thresher/internal/cli"
 	"thresher/verify"
 )
 
@@ -36,10 +37,10 @@ func (b *bench) engine(ctx context.Context, m batch.Method, basis collection.Bas
 		return nil, nil, nil, err
 	}
 	o.Basis, o.Metric = basis, b.data.metric
-	p := b.newProgress("preparing " + b.data.name)
-	o.Progress = p.set
+	p := b.NewProgress("preparing " + b.data.name)
+	o.Progress = p.Set
 	c, err := collection.Build(ctx, b.data.atoms, b.data.d, o)
-	p.done()
+	p.Done()
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("%s: %w", b.data.name, err)
 	}
@@ -94,7 +95,7 @@ type contestant struct {
 }
 
 func (b *bench) request(c contestant, k int) batch.Request {
-	return batch.Request{Queries: b.data.queries, K: k, Delta: b.config.Delta, Method: c.method, Plan: c.plan, Sigma: b.flags.sigma}
+	return batch.Request{Queries: b.data.queries, K: k, Delta: b.Config.Delta, Method: c.method, Plan: c.plan, Sigma: b.flags.sigma}
 }
 
 // search answers all queries once. If the method refuses the data, the row has the reason
@@ -149,8 +150,8 @@ func (b *bench) check(ctx context.Context, rows []*benchRow, resps []*batch.Resp
 	if !answered {
 		return nil
 	}
-	p := b.newProgress("checking " + b.data.name)
-	defer p.done()
+	p := b.NewProgress("checking " + b.data.name)
+	defer p.Done()
 	var mu sync.Mutex
 	done := int64(0)
 	return b.data.oracle.Each(ctx, b.data.queries, func(j int, s *verify.Scores) {
@@ -169,7 +170,7 @@ func (b *bench) check(ctx context.Context, rows []*benchRow, resps []*batch.Resp
 			rows[i].Wrong += n
 		}
 		done++
-		p.set(done, int64(b.data.m))
+		p.Set(done, int64(b.data.m))
 	})
 }
 
@@ -274,32 +275,32 @@ func median(x []float64) float64 {
 
 // rowsTable prints rows as a table, jsonTable as JSON lines.
 type rowsTable struct {
-	*table
+	*cli.Table
 	cells func(benchRow) []any
 }
 
 func (t rowsTable) add(r benchRow) error {
 	if r.Refused != "" {
-		t.row(r.Data, r.Method, r.Basis, r.K, "refused: "+r.Refused)
+		t.Row(r.Data, r.Method, r.Basis, r.K, "refused: "+r.Refused)
 		return nil
 	}
-	t.row(append([]any{r.Data, r.Method, r.Basis, r.K}, t.cells(r)...)...)
+	t.Row(append([]any{r.Data, r.Method, r.Basis, r.K}, t.cells(r)...)...)
 	return nil
 }
 
 type jsonTable struct{ *json.Encoder }
 
 func (t jsonTable) add(r benchRow) error { return t.Encode(r) }
-func (t jsonTable) flush() error         { return nil }
+func (t jsonTable) Flush() error         { return nil }
 
 func newPullsTable(w io.Writer, asJSON bool) benchTable {
 	if asJSON {
 		return jsonTable{json.NewEncoder(w)}
 	}
-	t := rowsTable{newTable(w), func(r benchRow) []any {
+	t := rowsTable{cli.NewTable(w), func(r benchRow) []any {
 		return []any{fmt.Sprintf("%.2f", r.Saving), fmt.Sprintf("%.2f", r.BytesSaving), fmt.Sprintf("%.1f", r.Rows), fmt.Sprintf("%d/%d", r.Wrong, r.Queries)}
 	}}
-	t.row("DATA", "METHOD", "BASIS", "K", "COORDINATES SAVED", "BYTES SAVED", "ROWS SCORED", "WRONG SETS")
+	t.Row("DATA", "METHOD", "BASIS", "K", "COORDINATES SAVED", "BYTES SAVED", "ROWS SCORED", "WRONG SETS")
 	return t
 }
 
@@ -307,9 +308,9 @@ func newTimesTable(w io.Writer, asJSON bool) benchTable {
 	if asJSON {
 		return jsonTable{json.NewEncoder(w)}
 	}
-	t := rowsTable{newTable(w), func(r benchRow) []any {
+	t := rowsTable{cli.NewTable(w), func(r benchRow) []any {
 		return []any{fmt.Sprintf("%.4g", r.Seconds), fmt.Sprintf("%.2f", r.Ratio), fmt.Sprintf("%.2f", r.Saving), fmt.Sprintf("%d/%d", r.Wrong, r.Queries)}
 	}}
-	t.row("DATA", "METHOD", "BASIS", "K", "SECONDS", "FASTER THAN EXACT", "COORDINATES SAVED", "WRONG SETS")
+	t.Row("DATA", "METHOD", "BASIS", "K", "SECONDS", "FASTER THAN EXACT", "COORDINATES SAVED", "WRONG SETS")
 	return t
 }

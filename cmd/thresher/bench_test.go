@@ -9,15 +9,16 @@ import (
 
 	"thresher/batch"
 	"thresher/collection"
+	"thresher/internal/cli"
 	"thresher/verify"
 )
 
 func benchRows(t *testing.T, args ...string) []benchRow {
 	t.Helper()
 	r := thresher(t, append([]string{"bench", "--json", "--metric", "ip"}, args...)...)
-	r.wantCode(t, exitOK)
+	r.WantCode(t, cli.ExitOK)
 	var rows []benchRow
-	for line := range strings.Lines(r.out) {
+	for line := range strings.Lines(r.Out) {
 		var row benchRow
 		if err := json.Unmarshal([]byte(line), &row); err != nil {
 			t.Fatalf("%q: %v", line, err)
@@ -71,11 +72,11 @@ func TestBenchOnFiles(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 90, 40), vectorFile(t, dir, "q.npy", 2, 30, 40)
 	r := thresher(t, "bench", "--pulls", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--ks", "2", "--count", "4")
-	r.wantCode(t, exitOK)
-	if !strings.Contains(r.out, "COORDINATES SAVED") || !strings.Contains(r.out, "0/4") {
-		t.Error(r.out)
+	r.WantCode(t, cli.ExitOK)
+	if !strings.Contains(r.Out, "COORDINATES SAVED") || !strings.Contains(r.Out, "0/4") {
+		t.Error(r.Out)
 	}
-	thresher(t, "bench", "--vectors", atoms, "--metric", "ip", "--queries", vectorFile(t, dir, "w.npy", 2, 30, 41)).wantError(t, "41", "40")
+	thresher(t, "bench", "--vectors", atoms, "--metric", "ip", "--queries", vectorFile(t, dir, "w.npy", 2, 30, 41)).WantError(t, "41", "40")
 }
 
 func TestGeneratedSets(t *testing.T) {
@@ -139,9 +140,9 @@ func TestBenchPlans(t *testing.T) {
 		}
 	}
 	r := thresher(t, "bench", "--metric", "ip", "--plans", "--set", "gaussian:300x64", "-k", "3", "--count", "4", "--repeats", "1")
-	r.wantCode(t, exitOK)
-	if !strings.Contains(r.out, "PREDICTED") || strings.Count(r.out, "(chosen)") != 1 {
-		t.Error(r.out)
+	r.WantCode(t, cli.ExitOK)
+	if !strings.Contains(r.Out, "PREDICTED") || strings.Count(r.Out, "(chosen)") != 1 {
+		t.Error(r.Out)
 	}
 }
 
@@ -153,7 +154,7 @@ func TestBenchCountsWrongSets(t *testing.T) {
 	if data.oracle, err = verify.NewOracle(data.atoms, data.d, data.metric, 2); err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{app: &app{}, data: data}
+	b := &bench{app: &app{App: &cli.App{}}, data: data}
 	answers := func(ids ...[]int64) *batch.Response {
 		r := &batch.Response{}
 		for _, q := range ids {

@@ -2,10 +2,7 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"strings"
 	"time"
 
@@ -14,6 +11,7 @@ import (
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/dataset"
+	"thresher/internal/cli"
 )
 
 type buildFlags struct {
@@ -31,7 +29,7 @@ search, bench and verify accept as --vectors. Opening the file verifies its chec
 and maps it into memory. The file keeps its --seed, 1 by default, so that builds
 repeat; use a secret one if users may search for queries that fail. Ids of the atoms
 are kept beside it, in FILE.thresher.ids.npz; every command reads them.`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runBuild(cmd, f) },
 	}
 	cmd.Flags().StringVar(&f.atoms, "vectors", "", "`file` of atoms; - is standard input")
@@ -49,7 +47,7 @@ func (a *app) runBuild(cmd *cobra.Command, f *buildFlags) error {
 	if !strings.HasSuffix(f.out, collectionSuffix) {
 		return fmt.Errorf("--out %q: the name of a collection ends in %s", f.out, collectionSuffix)
 	}
-	if err := refuseExisting(f.force, f.out, f.out+dataset.SavedIDsSuffix); err != nil {
+	if err := cli.RefuseExisting(f.force, f.out, f.out+dataset.SavedIDsSuffix); err != nil {
 		return err
 	}
 	in, err := a.openInput(cmd.Context(), "vectors", f.atoms)
@@ -62,7 +60,7 @@ func (a *app) runBuild(cmd *cobra.Command, f *buildFlags) error {
 	}
 	o, err := a.buildOptions(batch.Auto)
 	if err == nil {
-		o.Metric, err = in.metric(a.config.Metric)
+		o.Metric, err = in.metric(a.Config.Metric)
 	}
 	if err != nil {
 		return err
@@ -76,15 +74,15 @@ func (a *app) runBuild(cmd *cobra.Command, f *buildFlags) error {
 	columns := columnsOf(dataset.LayoutOf(r), nil)
 
 	begun := time.Now()
-	p := a.newProgress("preparing atoms")
-	defer p.done()
-	o.Progress, o.Coordinates = p.set, dataset.LayoutOf(r).Coordinates()
+	p := a.NewProgress("preparing atoms")
+	defer p.Done()
+	o.Progress, o.Coordinates = p.Set, dataset.LayoutOf(r).Coordinates()
 	src := &idsKept{Reader: r, file: in.name}
 	c, err := collection.Create(cmd.Context(), f.out, src, f.force, o)
 	if err != nil {
 		return fmt.Errorf("building %s from %s: %w", f.out, in.name, in.named(err))
 	}
-	p.done()
+	p.Done()
 	if err := c.Close(); err != nil {
 		return fmt.Errorf("%s: %w", f.out, err)
 	}
@@ -98,26 +96,26 @@ func (a *app) runBuild(cmd *cobra.Command, f *buildFlags) error {
 		return err
 	}
 	if len(o.Coordinates) != len(info.Coordinates) {
-		a.log.Warn("the names of the columns are too long to be kept: queries will be compared with the collection by place, not by name", "columns", len(o.Coordinates))
+		a.Log.Warn("the names of the columns are too long to be kept: queries will be compared with the collection by place, not by name", "columns", len(o.Coordinates))
 	}
 	if f.json {
-		return json.NewEncoder(a.out).Encode(struct {
+		return json.NewEncoder(a.Out).Encode(struct {
 			*collection.Info
 			columnsRead
 			BuildSeconds float64 `json:"build_seconds"`
 		}{info, columns, took.Seconds()})
 	}
-	t := newTable(a.err)
-	t.row("atoms", fmt.Sprintf("%d x %d, %s, basis %s", info.N, info.Dim, info.Metric, info.Basis))
+	t := cli.NewTable(a.Err)
+	t.Row("atoms", fmt.Sprintf("%d x %d, %s, basis %s", info.N, info.Dim, info.Metric, info.Basis))
 	columns.print(t)
 	describeRounding(t, info)
-	t.row("file", fmt.Sprintf("%s, %s", f.out, megabytes(info.FileBytes)))
-	t.row("time", seconds(took.Seconds()))
-	return t.flush()
+	t.Row("file", fmt.Sprintf("%s, %s", f.out, megabytes(info.FileBytes)))
+	t.Row("time", seconds(took.Seconds()))
+	return t.Flush()
 }
 
 // describeRounding adds to a table what rounding to float32 changed of the vectors of a collection.
-func describeRounding(t *table, info *collection.Info) {
+func describeRounding(t *cli.Table, info *collection.Info) {
 	if info.Rounded == nil {
 		return
 	}
@@ -125,38 +123,7 @@ func describeRounding(t *table, info *collection.Info) {
 	if info.Relative {
 		text += ", relative to a point near the vectors"
 	}
-	t.row("rounded", text)
-}
-
-// refuseFolders refuses outputs whose names are those of folders, which are never
-// overwritten.
-func refuseFolders(paths ...string) error {
-	for _, path := range paths {
-		if info, err := os.Lstat(path); err == nil && info.IsDir() {
-			return fmt.Errorf("%s: is a directory", path)
-		}
-	}
-	return nil
-}
-
-// refuseExisting refuses outputs that exist.
-func refuseExisting(force bool, paths ...string) error {
-	if err := refuseFolders(paths...); err != nil {
-		return err
-	}
-	if force {
-		return nil
-	}
-	for _, path := range paths {
-		_, err := os.Lstat(path)
-		if err == nil {
-			return fmt.Errorf("%s: %w; --overwrite overwrites it", path, fs.ErrExist)
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
+	t.Row("rounded", text)
 }
 
 // megabytes formats the length of a file; that of a short one in kilobytes.

@@ -5,6 +5,9 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"thresher/internal/cli"
+	"thresher/internal/cli/clitest"
 )
 
 // TestFewQueriesBuildNothing searches, certifies and measures with few queries: rows are scanned as they lie, of a file
@@ -18,29 +21,29 @@ func TestFewQueriesBuildNothing(t *testing.T) {
 		args := []string{verb, "--vectors", atoms, "--queries", queries, "--metric", "ip", "-k5", "--out", answers, "--overwrite"}
 		if verb == "certify" {
 			args = append(args, "--answers", filepath.Join(dir, "given.jsonl"))
-			writeFile(t, dir, "given.jsonl", readFile(t, answers))
+			clitest.WriteFile(t, dir, "given.jsonl", clitest.ReadFile(t, answers))
 		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		thresher(t, args...).wantCode(t, exitOK)
+		thresher(t, args...).WantCode(t, cli.ExitOK)
 		runtime.ReadMemStats(&after)
 		if took := after.TotalAlloc - before.TotalAlloc; took > 4*n*dim/2 {
 			t.Errorf("%s of %d bytes of atoms allocated %d bytes", verb, 4*n*dim, took)
 		}
-		if plans := strings.Count(string(readFile(t, answers)), `"plan":"dense, no building"`); plans != 3 {
+		if plans := strings.Count(string(clitest.ReadFile(t, answers)), `"plan":"dense, no building"`); plans != 3 {
 			t.Errorf("%s: %d of 3 answers built nothing", verb, plans)
 		}
 	}
 	r := thresher(t, "recall", "--vectors", atoms, "--queries", queries, "--metric", "ip", "--answers", answers)
-	r.wantCode(t, exitOK)
-	if !strings.Contains(r.out, "plan dense, no building") {
-		t.Error(r.out)
+	r.WantCode(t, cli.ExitOK)
+	if !strings.Contains(r.Out, "plan dense, no building") {
+		t.Error(r.Out)
 	}
 	for _, method := range []string{"adaptive", "strict"} { // which need what is built
 		r := thresher(t, "search", "--vectors", atoms, "--queries", queries, "--metric", "ip", "--method", method, "-k5")
-		r.wantCode(t, exitOK)
-		if strings.Contains(r.out, "no building") {
-			t.Errorf("%s built nothing: %s", method, r.out)
+		r.WantCode(t, cli.ExitOK)
+		if strings.Contains(r.Out, "no building") {
+			t.Errorf("%s built nothing: %s", method, r.Out)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"thresher/collection"
 	"thresher/config"
 	"thresher/dataset"
+	"thresher/internal/cli"
 	"thresher/tasks"
 	"thresher/verify"
 )
@@ -36,7 +37,7 @@ the other flags are those of search.
 
 Answers are in the order of the queries. Their ids are row numbers of the atoms or, where
 the atoms have an id column, its ids. Without -k, k is the length of the longest answer.`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.scoreLimits.read(cmd.Flags())
 			f.deadlineGiven = cmd.Flags().Changed("deadline")
@@ -48,7 +49,7 @@ the atoms have an id column, its ids. Without -k, k is the length of the longest
 	cmd.Flags().StringVar(&f.candidates, "answers", "", "`file` of answers to certify (.jsonl, .npz, .npy, .parquet, .ivecs, .ibin, .json, .csv); - is standard input")
 	cmd.Flags().DurationVar(&f.deadline, "deadline", 0, "stop after this `time` and keep the rest of the answers as they are, unproven, which complete and guarantee of each say (exit code 3)")
 	addSettings(cmd, searchSettings()...)
-	cmd.Flags().Lookup("method").Usage += "; certain unless given"
+	cmd.Flags().Lookup("method").DefValue = certainByDefault
 	k := cmd.Flags().Lookup("k")
 	k.Usage += "; without it as many as the longest answer has"
 	k.DefValue = "0" // which help leaves out
@@ -84,7 +85,7 @@ func (f *searchFlags) flagOf(field string) string {
 // unknown number. The caller closes them.
 func (s *search) openCandidates(ctx context.Context, m int64) error {
 	k := s.k
-	if s.certified != nil && s.config.Origin("k").Kind == config.FromDefault {
+	if s.certified != nil && s.Config.Origin("k").Kind == config.FromDefault {
 		k = 0
 	}
 	count, k, err := surveyAnswers(ctx, s.in.candidates, k)
@@ -142,7 +143,7 @@ type certification struct {
 // prepare takes the atoms of the search.
 func (c *certification) prepare(s *search) (err error) {
 	c.answers = s.in.candidates.name
-	c.tasks, err = newComparison(s.atoms.Collection, s.in.atoms, s.k, s.config.Threads)
+	c.tasks, err = newComparison(s.atoms.Collection, s.in.atoms, s.k, s.Config.Threads)
 	return err
 }
 
@@ -168,11 +169,11 @@ func (c *certification) compare(ctx context.Context, t *tally, part *tasks.Part)
 }
 
 // printCertified adds what certify found to a summary.
-func printCertified(t *table, s *tasks.CertifySummary) {
-	t.row("before", s.Before())
-	t.row("corrected", s.Corrected())
+func printCertified(t *cli.Table, s *tasks.CertifySummary) {
+	t.Row("before", s.Before())
+	t.Row("corrected", s.Corrected())
 	if kept := s.Unproven(); kept != "" {
-		t.row("unproven", kept)
+		t.Row("unproven", kept)
 	}
 	printScores(t, s.Scores)
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"thresher/dataset"
+	"thresher/internal/cli"
+	"thresher/internal/cli/clitest"
 )
 
 // TestCertify: wrong answers are replaced by those of a search and counted; right ones stay.
@@ -21,9 +23,9 @@ func TestCertify(t *testing.T) {
 	worse := worsen(t, atoms, queries, answers, filepath.Join(dir, "worse.jsonl"), 4) // 50 of 200 lack their best atom
 	out := filepath.Join(dir, "proven.jsonl")
 	r := thresher(t, "certify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", worse, "--out", out, "--json")
-	r.wantCode(t, exitOK)
+	r.WantCode(t, cli.ExitOK)
 	var s summary
-	if err := json.Unmarshal([]byte(r.out), &s); err != nil {
+	if err := json.Unmarshal([]byte(r.Out), &s); err != nil {
 		t.Fatal(err)
 	}
 	c := s.Certified
@@ -40,24 +42,24 @@ func TestCertify(t *testing.T) {
 		}
 	}
 	text := thresher(t, "certify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", worse, "--out", out, "--overwrite", "-k2")
-	text.wantCode(t, exitOK)
+	text.WantCode(t, cli.ExitOK)
 	for _, want := range []string{"recall 0.8750; 150 of 200 answers were right", "50 answers, which lacked 50 atoms"} {
-		if !strings.Contains(text.err, want) {
-			t.Errorf("summary lacks %q:\n%s", want, text.err)
+		if !strings.Contains(text.Err, want) {
+			t.Errorf("summary lacks %q:\n%s", want, text.Err)
 		}
 	}
-	thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", out).wantCode(t, exitOK)
+	thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", out).WantCode(t, cli.ExitOK)
 }
 
 // TestCertifyUnwanted: an answer that lacks nothing is wrong if it holds atoms that the query
 // excludes, or whose scores are out of its bounds. What it states as their scores is not compared.
 func TestCertifyUnwanted(t *testing.T) {
 	dir := t.TempDir()
-	atoms := writeFile(t, dir, "a.jsonl", []byte("[0]\n[1]\n[2]\n[3]\n[4]\n"))
+	atoms := clitest.WriteFile(t, dir, "a.jsonl", []byte("[0]\n[1]\n[2]\n[3]\n[4]\n"))
 	line := `{"v":[1],"least":4,"most":3,"negative":-1}` + "\n"
-	queries := writeFile(t, dir, "q.jsonl", []byte(line+line))
-	answers := writeFile(t, dir, "r.jsonl", []byte(`{"query":0,"ids":[4,3],"scores":[4,3]}`+"\n"+`{"query":1,"ids":[4,3],"scores":[4,9]}`+"\n"))
-	exclude := writeFile(t, dir, "x.jsonl", []byte("[0,1,2,3,4]\n[0,1,2]\n"))
+	queries := clitest.WriteFile(t, dir, "q.jsonl", []byte(line+line))
+	answers := clitest.WriteFile(t, dir, "r.jsonl", []byte(`{"query":0,"ids":[4,3],"scores":[4,3]}`+"\n"+`{"query":1,"ids":[4,3],"scores":[4,9]}`+"\n"))
+	exclude := clitest.WriteFile(t, dir, "x.jsonl", []byte("[0,1,2,3,4]\n[0,1,2]\n"))
 	out := filepath.Join(dir, "proven.jsonl")
 	for _, c := range []struct {
 		args                     []string
@@ -75,7 +77,7 @@ func TestCertifyUnwanted(t *testing.T) {
 		if s.Right != c.right || s.Missed != c.missing || s.Unwanted != c.unwanted {
 			t.Errorf("%q: %+v", c.args, s)
 		}
-		text := thresher(t, args...).err
+		text := thresher(t, args...).Err
 		if says := "; " + c.scores + " are not the atoms'"; strings.Contains(text, "not the atoms'") != (c.scores != "") || c.scores != "" && !strings.Contains(text, says) {
 			t.Errorf("%q: the summary lacks %q:\n%s", c.args, says, text)
 		}
@@ -101,9 +103,9 @@ func TestSearchWithCandidates(t *testing.T) {
 		}
 	})
 	r := thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k3", "--method", "exact", "--candidates", odd, "--out", out)
-	r.wantCode(t, exitOK)
-	if !strings.Contains(r.err, "given") {
-		t.Errorf("summary without candidates:\n%s", r.err)
+	r.WantCode(t, cli.ExitOK)
+	if !strings.Contains(r.Err, "given") {
+		t.Errorf("summary without candidates:\n%s", r.Err)
 	}
 	want, got := answersOf(t, answers), answersOf(t, out)
 	for j := range want {
@@ -129,19 +131,19 @@ func TestCertifyResumes(t *testing.T) {
 	}
 	whole, out := filepath.Join(dir, "whole.jsonl"), filepath.Join(dir, "out.jsonl")
 	undisturbed := thresher(t, append(args(whole), "--chunk", "1", "--json")...)
-	undisturbed.wantCode(t, exitOK)
+	undisturbed.WantCode(t, cli.ExitOK)
 	child(t, func(p *os.Process) { p.Kill() }, args(out)...)
-	thresher(t, append(args(out), "--resume", "--answers", answers)...).wantError(t, "other vectors or settings")
+	thresher(t, append(args(out), "--resume", "--answers", answers)...).WantError(t, "other vectors or settings")
 	resumed := thresher(t, append(args(out), "--resume", "--chunk", "1", "--json")...)
-	resumed.wantCode(t, exitOK)
-	if diff := cmp.Diff(string(readFile(t, whole)), string(readFile(t, out))); diff != "" {
+	resumed.WantCode(t, cli.ExitOK)
+	if diff := cmp.Diff(string(clitest.ReadFile(t, whole)), string(clitest.ReadFile(t, out))); diff != "" {
 		t.Errorf("answers (-undisturbed +resumed):\n%.2000s", diff)
 	}
 	var a, b summary
 	for _, x := range []struct {
 		text string
 		s    *summary
-	}{{undisturbed.out, &a}, {resumed.out, &b}} {
+	}{{undisturbed.Out, &a}, {resumed.Out, &b}} {
 		if err := json.Unmarshal([]byte(x.text), x.s); err != nil {
 			t.Fatal(err)
 		}
@@ -177,8 +179,8 @@ func TestCertifyChecksScores(t *testing.T) {
 			excluded.WriteString("[]\n")
 		}
 	}
-	bare := writeFile(t, dir, "bare.npy", bytes.Replace(npyInts(ids...), []byte(" (600,)"), []byte("(200,3)"), 1))
-	exclude := writeFile(t, dir, "exclude.jsonl", []byte(excluded.String()))
+	bare := clitest.WriteFile(t, dir, "bare.npy", bytes.Replace(npyInts(ids...), []byte(" (600,)"), []byte("(200,3)"), 1))
+	exclude := clitest.WriteFile(t, dir, "exclude.jsonl", []byte(excluded.String()))
 	for _, c := range []struct {
 		name          string
 		answers       string
@@ -196,28 +198,28 @@ func TestCertifyChecksScores(t *testing.T) {
 			certified := append([]string{"certify", "--out", filepath.Join(dir, "proven.npz"), "--overwrite"}, files...)
 			got := summaryOf(t, thresher(t, append(certified, "--json")...)).Certified.Scores
 			recalled := thresher(t, append([]string{"recall", "--json"}, files...)...)
-			recalled.wantCode(t, exitOK)
+			recalled.WantCode(t, cli.ExitOK)
 			var want recallSummary
-			if err := json.Unmarshal([]byte(recalled.out), &want); err != nil {
+			if err := json.Unmarshal([]byte(recalled.Out), &want); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(want.Scores, got); diff != "" {
 				t.Errorf("scores (-recall +certify):\n%s", diff)
 			}
 			text := thresher(t, certified...)
-			text.wantCode(t, exitOK)
+			text.WantCode(t, cli.ExitOK)
 			if c.stated == 0 {
-				if got != nil || strings.Contains(text.err, "scores ") {
-					t.Errorf("nothing is stated, found %+v and\n%s", got, text.err)
+				if got != nil || strings.Contains(text.Err, "scores ") {
+					t.Errorf("nothing is stated, found %+v and\n%s", got, text.Err)
 				}
 				return
 			}
 			if got == nil || got.Stated != c.stated || got.Wrong != c.wrong || len(got.Sample) != int(c.wrong) {
 				t.Errorf("found %+v, want %d wrong of %d", got, c.wrong, c.stated)
 			}
-			for _, line := range strings.Split(thresher(t, append([]string{"recall"}, files...)...).out, "\n") {
-				if _, said, ok := strings.Cut(line, "inner products"); ok && !strings.Contains(text.err, said) {
-					t.Errorf("summary lacks %q:\n%s", said, text.err)
+			for _, line := range strings.Split(thresher(t, append([]string{"recall"}, files...)...).Out, "\n") {
+				if _, said, ok := strings.Cut(line, "inner products"); ok && !strings.Contains(text.Err, said) {
+					t.Errorf("summary lacks %q:\n%s", said, text.Err)
 				}
 			}
 		})
@@ -231,15 +233,15 @@ func TestCertifyRefusesScoresOfAnotherMetric(t *testing.T) {
 	out := filepath.Join(dir, "proven.jsonl")
 	says := []string{"r.jsonl", "scores are inner products, of metric ip; the metric is l2", "--metric"}
 	args := []string{"--vectors", atoms, "--queries", queries, "--answers", answers, "--metric", "l2"}
-	thresher(t, append([]string{"recall"}, args...)...).wantError(t, says...)
-	thresher(t, append([]string{"certify", "--out", out, "--chunk", "1"}, args...)...).wantError(t, append(says, "3 of 3")...)
+	thresher(t, append([]string{"recall"}, args...)...).WantError(t, says...)
+	thresher(t, append([]string{"certify", "--out", out, "--chunk", "1"}, args...)...).WantError(t, append(says, "3 of 3")...)
 	if left, _ := filepath.Glob(out + "*"); len(left) > 0 {
 		t.Errorf("left %q", left)
 	}
 	r := thresher(t, append([]string{"certify"}, args...)...)
-	r.wantError(t, says...)
-	if r.out != "" {
-		t.Errorf("wrote %.100q", r.out)
+	r.WantError(t, says...)
+	if r.Out != "" {
+		t.Errorf("wrote %.100q", r.Out)
 	}
 }
 
@@ -247,11 +249,11 @@ func TestCertifyRefusesScoresOfAnotherMetric(t *testing.T) {
 func TestHelpOfCertify(t *testing.T) {
 	for verb, limited := range map[string]bool{"certify": false, "recall": false, "search": true, "truth": true, "verify": true} {
 		r := thresher(t, verb, "--help")
-		r.wantCode(t, exitOK)
-		if named := strings.Contains(r.out, "null is --max-score") && strings.Contains(r.out, "null is --min-score"); named != limited || strings.Contains(r.out, "--max-score ") != limited {
+		r.WantCode(t, cli.ExitOK)
+		if named := strings.Contains(r.Out, "null is --max-score") && strings.Contains(r.Out, "null is --min-score"); named != limited || strings.Contains(r.Out, "--max-score ") != limited {
 			t.Errorf("help of %s: names limits of all queries: %t", verb, named)
 		}
-		for _, line := range strings.Split(r.out, "\n") {
+		for _, line := range strings.Split(r.Out, "\n") {
 			if verb == "certify" && strings.Contains(line, "-k, --k") && (!strings.Contains(line, "as the longest answer has") || strings.Contains(line, "default")) {
 				t.Error(line)
 			}
@@ -268,7 +270,7 @@ func TestCertifyRefusesBadInput(t *testing.T) {
 		}
 	})
 	fewer := vectorFile(t, dir, "fewer.npy", 2, 199, 12)
-	limits := writeFile(t, dir, "limits.jsonl", []byte(`{"v":[1,2,3,4,5,6,7,8,9,10,11,12],"most":3}`+"\n"))
+	limits := clitest.WriteFile(t, dir, "limits.jsonl", []byte(`{"v":[1,2,3,4,5,6,7,8,9,10,11,12],"most":3}`+"\n"))
 	out := filepath.Join(dir, "out.npz")
 	for _, c := range []struct {
 		name string
@@ -286,8 +288,8 @@ func TestCertifyRefusesBadInput(t *testing.T) {
 		{"two from standard input", []string{"certify", "--vectors", "-", "--metric", "ip", "--queries", queries, "--answers", "-"}, []string{"certify", "only one"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			thresher(t, c.args...).wantError(t, c.want...)
-			if c.name != "the answers as output" && exists(out) {
+			thresher(t, c.args...).WantError(t, c.want...)
+			if c.name != "the answers as output" && clitest.Exists(out) {
 				t.Error("an output was written")
 			}
 		})

@@ -1,17 +1,17 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
+	"thresher/internal/cli"
+	"thresher/internal/cli/clitest"
 	"thresher/internal/vectors"
 
 	"github.com/spf13/cobra"
@@ -19,58 +19,21 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(childVariable) != "" {
+	if os.Getenv(clitest.ChildVariable) != "" {
 		os.Exit(withSignals())
 	}
 	os.Setenv("THRESHER_COSTS", costsBuiltin) // makes tests independent of the machine
 	goleak.VerifyTestMain(m)
 }
 
-// childVariable makes the test binary run the command itself.
-const childVariable = "THRESHER_TEST_CHILD"
-
-// result is the outcome of one run of the command.
-type result struct {
-	code     int
-	out, err string
-}
-
-func thresher(t *testing.T, args ...string) result {
+func thresher(t *testing.T, args ...string) clitest.Result {
 	t.Helper()
 	return thresherWith(t, context.Background(), "", args...)
 }
 
-func thresherWith(t *testing.T, ctx context.Context, stdin string, args ...string) result {
+func thresherWith(t *testing.T, ctx context.Context, stdin string, args ...string) clitest.Result {
 	t.Helper()
-	var out, errs bytes.Buffer
-	code := run(ctx, args, strings.NewReader(stdin), &out, &errs)
-	return result{code, out.String(), errs.String()}
-}
-
-// wantCode fails the test unless the run ended with code.
-func (r result) wantCode(t *testing.T, code int) {
-	t.Helper()
-	if r.code != code {
-		t.Fatalf("exit code %d, want %d\nstdout: %.2000s\nstderr: %.2000s", r.code, code, r.out, r.err)
-	}
-}
-
-// wantError fails the test unless the run ended with exitInput, with one line on stderr that
-// contains every part, and nothing on stdout.
-func (r result) wantError(t *testing.T, parts ...string) {
-	t.Helper()
-	r.wantCode(t, exitInput)
-	if strings.Count(r.err, "\n") != 1 || !strings.HasPrefix(r.err, "thresher: ") {
-		t.Errorf("stderr is not one line:\n%s", r.err)
-	}
-	if r.out != "" {
-		t.Errorf("stdout: %.500s", r.out)
-	}
-	for _, p := range parts {
-		if !strings.Contains(r.err, p) {
-			t.Errorf("stderr lacks %q: %s", p, r.err)
-		}
-	}
+	return clitest.Program(run).Run(ctx, stdin, args...)
 }
 
 // npy encodes a float32 matrix as npy.
@@ -93,15 +56,6 @@ func npyHeader(n, dim int) []byte {
 	return append(b, head...)
 }
 
-func writeFile(t *testing.T, dir, name string, content []byte) string {
-	t.Helper()
-	path := filepath.Join(dir, name)
-	if err := os.WriteFile(path, content, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 func gaussian(seed uint64, n int) []float32 {
 	r := rand.New(rand.NewPCG(seed, 1))
 	return vectors.Gaussian(r, n, 1)
@@ -110,21 +64,7 @@ func gaussian(seed uint64, n int) []float32 {
 // vectorFile writes gaussian rows and returns their path.
 func vectorFile(t *testing.T, dir, name string, seed uint64, n, dim int) string {
 	t.Helper()
-	return writeFile(t, dir, name, npy(gaussian(seed, n*dim), dim))
-}
-
-func readFile(t *testing.T, path string) []byte {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
+	return clitest.WriteFile(t, dir, name, npy(gaussian(seed, n*dim), dim))
 }
 
 func TestUsageErrors(t *testing.T) {
@@ -162,7 +102,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"config", "show", "--method=faiss"}, `"faiss" is none of auto`},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
-			thresher(t, c.args...).wantError(t, c.want)
+			thresher(t, c.args...).WantError(t, c.want)
 		})
 	}
 }
@@ -172,9 +112,9 @@ func TestHelpOfEveryVerb(t *testing.T) {
 	walk = func(cmd *cobra.Command) {
 		path := strings.Fields(cmd.CommandPath())[1:]
 		r := thresher(t, append(path, "--help")...)
-		r.wantCode(t, exitOK)
-		if !strings.Contains(r.out, "Usage:\n  "+cmd.CommandPath()) || r.err != "" {
-			t.Errorf("%v: stdout %q, stderr %q", path, r.out, r.err)
+		r.WantCode(t, cli.ExitOK)
+		if !strings.Contains(r.Out, "Usage:\n  "+cmd.CommandPath()) || r.Err != "" {
+			t.Errorf("%v: stdout %q, stderr %q", path, r.Out, r.Err)
 		}
 		for key, names := range choices() {
 			if f := cmd.Flags().Lookup(key); f != nil && strings.Count(f.Usage, strings.Join(names, ", ")) > 1 {
@@ -185,34 +125,34 @@ func TestHelpOfEveryVerb(t *testing.T) {
 			walk(sub)
 		}
 	}
-	walk(newRootCommand(&app{}))
+	walk(newRootCommand(newApp(nil, nil, nil)))
 	r := thresher(t)
-	r.wantCode(t, exitOK)
+	r.WantCode(t, cli.ExitOK)
 	for _, part := range []string{"search", "Exit codes", "130", "THRESHER_DELTA"} {
-		if !strings.Contains(r.out, part) {
-			t.Errorf("help lacks %q: %s", part, r.out)
+		if !strings.Contains(r.Out, part) {
+			t.Errorf("help lacks %q: %s", part, r.Out)
 		}
 	}
 	r = thresher(t, "--version")
-	r.wantCode(t, exitOK)
-	if want := "thresher " + readBuildInfo().Version + "\n"; r.out != want {
-		t.Errorf("--version says %q, want %q", r.out, want)
+	r.WantCode(t, cli.ExitOK)
+	if want := "thresher " + readBuildInfo().Version + "\n"; r.Out != want {
+		t.Errorf("--version says %q, want %q", r.Out, want)
 	}
 }
 
 func TestCompletion(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
 		r := thresher(t, "completion", shell)
-		r.wantCode(t, exitOK)
-		if !strings.Contains(r.out, "thresher") {
-			t.Errorf("%s: %q", shell, r.out)
+		r.WantCode(t, cli.ExitOK)
+		if !strings.Contains(r.Out, "thresher") {
+			t.Errorf("%s: %q", shell, r.Out)
 		}
 	}
 	for flag, want := range map[string]string{"--method": "certain", "--metric": "cosine", "--backend": "cuda", "--basis": "raw"} {
 		r := thresher(t, "__complete", "search", flag, "")
-		r.wantCode(t, exitOK)
-		if !strings.Contains(r.out, want+"\n") {
-			t.Errorf("%s is not completed with %s: %q", flag, want, r.out)
+		r.WantCode(t, cli.ExitOK)
+		if !strings.Contains(r.Out, want+"\n") {
+			t.Errorf("%s is not completed with %s: %q", flag, want, r.Out)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"thresher/dataset"
+	"thresher/internal/cli"
 )
 
 // columnsRead says which columns, fields or arrays of the files made the vectors, for people; ""
@@ -23,7 +24,7 @@ func columnsOf(vectors dataset.Layout, queries dataset.Reader) columnsRead {
 }
 
 // print adds what is known to a summary.
-func (c columnsRead) print(t *table) {
+func (c columnsRead) print(t *cli.Table) {
 	var parts []string
 	if c.VectorColumns != "" {
 		parts = append(parts, "vectors from "+c.VectorColumns)
@@ -32,6 +33,6 @@ func (c columnsRead) print(t *table) {
 		parts = append(parts, "queries from "+c.QueryColumns)
 	}
 	if len(parts) > 0 {
-		t.row("columns", strings.Join(parts, "; "))
+		t.Row("columns", strings.Join(parts, "; "))
 	}
 }

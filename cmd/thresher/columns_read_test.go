@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"thresher/dataset"
+	"thresher/internal/cli"
+	"thresher/internal/cli/clitest"
 )
 
 // firstIDs returns the best atom of each query in a file of answers.
@@ -34,47 +36,47 @@ func firstIDs(t *testing.T, path string) (ids []int64) {
 // refused.
 func TestQueriesByName(t *testing.T) {
 	dir := t.TempDir()
-	atoms := writeFile(t, dir, "atoms.csv", []byte("x,y,z\n1,0,0\n0,1,0\n0,0,1\n"))
-	queries := writeFile(t, dir, "q.csv", []byte("z,film,x,y,year\n0.9,One,0.1,0,1999\n0,Two,0.9,0.1,2001\n"))
-	other := writeFile(t, dir, "other.csv", []byte("a,b,c\n0.9,0.1,0\n"))
+	atoms := clitest.WriteFile(t, dir, "atoms.csv", []byte("x,y,z\n1,0,0\n0,1,0\n0,0,1\n"))
+	queries := clitest.WriteFile(t, dir, "q.csv", []byte("z,film,x,y,year\n0.9,One,0.1,0,1999\n0,Two,0.9,0.1,2001\n"))
+	other := clitest.WriteFile(t, dir, "other.csv", []byte("a,b,c\n0.9,0.1,0\n"))
 	built, out := filepath.Join(dir, "atoms.thresher"), filepath.Join(dir, "out.jsonl")
-	thresher(t, "build", "--vectors", atoms, "--metric", "ip", "--out", built).wantCode(t, exitOK)
+	thresher(t, "build", "--vectors", atoms, "--metric", "ip", "--out", built).WantCode(t, cli.ExitOK)
 	for _, vectors := range []string{atoms, built} {
 		search := []string{"search", "--vectors", vectors, "--metric", "ip", "-k", "1", "--overwrite", "--out", out, "--queries"}
 		r := thresher(t, append(search, queries, "--json")...)
-		r.wantCode(t, exitOK)
+		r.WantCode(t, cli.ExitOK)
 		if ids := firstIDs(t, out); len(ids) != 2 || ids[0] != 2 || ids[1] != 0 {
 			t.Errorf("%s: %v", vectors, ids)
 		}
 		var s summary
-		if err := json.Unmarshal([]byte(r.out), &s); err != nil || s.QueryColumns != "x, y, z" || vectors == atoms && s.VectorColumns != "x, y, z" {
+		if err := json.Unmarshal([]byte(r.Out), &s); err != nil || s.QueryColumns != "x, y, z" || vectors == atoms && s.VectorColumns != "x, y, z" {
 			t.Errorf("%s: %+v, %v", vectors, s.columnsRead, err)
 		}
 		files := []string{"--vectors", vectors, "--queries", queries, "--metric", "ip", "--answers", out}
 		for _, verb := range []string{"verify", "recall"} {
-			if r := thresher(t, append([]string{verb}, files...)...); r.code != exitOK || !strings.Contains(r.out+r.err, "queries from x, y, z") {
-				t.Errorf("%s: code %d, %s%s", verb, r.code, r.out, r.err)
+			if r := thresher(t, append([]string{verb}, files...)...); r.Code != cli.ExitOK || !strings.Contains(r.Out+r.Err, "queries from x, y, z") {
+				t.Errorf("%s: code %d, %s%s", verb, r.Code, r.Out, r.Err)
 			}
 		}
-		thresher(t, append(search, other)...).wantError(t, "other.csv", "a, b, c", "x, y, z", "--queries-column")
-		thresher(t, append(search, other, "--queries-column", "b,c,a")...).wantCode(t, exitOK)
+		thresher(t, append(search, other)...).WantError(t, "other.csv", "a, b, c", "x, y, z", "--queries-column")
+		thresher(t, append(search, other, "--queries-column", "b,c,a")...).WantCode(t, cli.ExitOK)
 		if ids := firstIDs(t, out); len(ids) != 1 || ids[0] != 2 {
 			t.Errorf("%s, columns listed: %v", vectors, ids)
 		}
 	}
-	thresher(t, "pairs", "--vectors", atoms, "--with", other, "--metric", "ip", "--min-score", "0.5", "--out", filepath.Join(dir, "p.csv")).wantError(t, "--with-column", "a, b, c")
+	thresher(t, "pairs", "--vectors", atoms, "--with", other, "--metric", "ip", "--min-score", "0.5", "--out", filepath.Join(dir, "p.csv")).WantError(t, "--with-column", "a, b, c")
 }
 
 // TestVectorsColumn: the newer name of the flag means the same.
 func TestVectorsColumn(t *testing.T) {
 	dir := t.TempDir()
-	atoms := writeFile(t, dir, "atoms.csv", []byte("movie_id,d0,d1\n7,1,0\n8,0,1\n"))
-	thresher(t, "search", "--vectors", atoms, "--queries", atoms, "--metric", "ip", "-k", "1").wantError(t, "movie_id", "d0", "--vectors-column")
+	atoms := clitest.WriteFile(t, dir, "atoms.csv", []byte("movie_id,d0,d1\n7,1,0\n8,0,1\n"))
+	thresher(t, "search", "--vectors", atoms, "--queries", atoms, "--metric", "ip", "-k", "1").WantError(t, "movie_id", "d0", "--vectors-column")
 	for _, flag := range []string{"--vectors-column", "--vectors-column"} {
 		r := thresher(t, "search", "--vectors", atoms, flag, "d*", "--queries", atoms, "--metric", "ip", "-k", "1")
-		r.wantCode(t, exitOK)
-		if !strings.Contains(r.err, "2 x 2") || !strings.Contains(r.err, "vectors from d0, d1") {
-			t.Errorf("%s: %s", flag, r.err)
+		r.WantCode(t, cli.ExitOK)
+		if !strings.Contains(r.Err, "2 x 2") || !strings.Contains(r.Err, "vectors from d0, d1") {
+			t.Errorf("%s: %s", flag, r.Err)
 		}
 	}
 }
@@ -82,19 +84,19 @@ func TestVectorsColumn(t *testing.T) {
 // TestZerosFlag: a zero that the matrix of --exclude stores is refused, and --zeros decides.
 func TestZerosFlag(t *testing.T) {
 	dir := t.TempDir()
-	atoms := writeFile(t, dir, "atoms.csv", []byte("x,y\n1,0\n0.9,0.1\n"))
-	queries := writeFile(t, dir, "q.csv", []byte("x,y\n1,0\n"))
-	exclude := writeFile(t, dir, "seen.npz", zeroMatrix(t))
+	atoms := clitest.WriteFile(t, dir, "atoms.csv", []byte("x,y\n1,0\n0.9,0.1\n"))
+	queries := clitest.WriteFile(t, dir, "q.csv", []byte("x,y\n1,0\n"))
+	exclude := clitest.WriteFile(t, dir, "seen.npz", zeroMatrix(t))
 	out := filepath.Join(dir, "out.jsonl")
 	search := []string{"search", "--vectors", atoms, "--queries", queries, "--metric", "ip", "-k", "1", "--overwrite", "--out", out}
-	thresher(t, append(search, "--exclude", exclude)...).wantError(t, "seen.npz", "--zeros", "keep", "drop")
+	thresher(t, append(search, "--exclude", exclude)...).WantError(t, "seen.npz", "--zeros", "keep", "drop")
 	for zeros, best := range map[string]int64{"keep": 1, "drop": 0} {
-		thresher(t, append(search, "--exclude", exclude, "--zeros", zeros)...).wantCode(t, exitOK)
+		thresher(t, append(search, "--exclude", exclude, "--zeros", zeros)...).WantCode(t, cli.ExitOK)
 		if ids := firstIDs(t, out); len(ids) != 1 || ids[0] != best {
 			t.Errorf("--zeros %s: %v, want %d", zeros, ids, best)
 		}
 	}
-	thresher(t, append(search, "--zeros", "keep")...).wantError(t, "--zeros", "--exclude")
+	thresher(t, append(search, "--zeros", "keep")...).WantError(t, "--zeros", "--exclude")
 }
 
 // zeroMatrix is a sparse matrix of one row and two columns that stores a zero in column 0.

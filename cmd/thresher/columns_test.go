@@ -5,6 +5,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"thresher/internal/cli"
+	"thresher/internal/cli/clitest"
 )
 
 // TestColumnsOfEveryFile: --ids and the columns of k and of limits are no coordinates in any file that
@@ -21,12 +24,12 @@ func TestColumnsOfEveryFile(t *testing.T) {
 		fmt.Fprintf(&with, "%d,%d,-9,%s\n", 1000+i, 1+i%3, v)
 		fmt.Fprintf(&bare, "%s\n", v)
 	}
-	full, plain := writeFile(t, dir, "full.csv", []byte(with.String())), writeFile(t, dir, "plain.csv", []byte(bare.String()))
+	full, plain := clitest.WriteFile(t, dir, "full.csv", []byte(with.String())), clitest.WriteFile(t, dir, "plain.csv", []byte(bare.String()))
 	answers := filepath.Join(dir, "r.jsonl")
 	thresher(t, "search", "--vectors", full, "--queries", full, "--ids", "key", "--metric", "cosine", "--method", "exact",
-		"--k-column", "wanted", "--min-score-column", "least", "--out", answers).wantCode(t, exitOK)
+		"--k-column", "wanted", "--min-score-column", "least", "--out", answers).WantCode(t, cli.ExitOK)
 	right := filepath.Join(dir, "right.jsonl")
-	thresher(t, "search", "--vectors", plain, "--queries", plain, "--metric", "cosine", "--method", "exact", "-k3", "--out", right).wantCode(t, exitOK)
+	thresher(t, "search", "--vectors", plain, "--queries", plain, "--metric", "cosine", "--method", "exact", "-k3", "--out", right).WantCode(t, cli.ExitOK)
 	got, want := readAnswers(t, answers), readAnswers(t, right)
 	for j := range want {
 		k := 1 + j%3
@@ -35,7 +38,7 @@ func TestColumnsOfEveryFile(t *testing.T) {
 		}
 	}
 	files := []string{"--vectors", full, "--queries", full, "--ids", "key", "--metric", "cosine", "--k-column", "wanted", "--min-score-column", "least", "--answers", answers}
-	thresher(t, append([]string{"verify", "--guarantee", "exact"}, files...)...).wantCode(t, exitOK)
+	thresher(t, append([]string{"verify", "--guarantee", "exact"}, files...)...).WantCode(t, cli.ExitOK)
 	if r := recallOf(t, files...); r.Recall != 1 {
 		t.Errorf("%+v", r.RecallReport)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"thresher/config"
+	"thresher/internal/cli"
 )
 
 // searchSettings lists the keys that `config show` accepts as flags.
@@ -18,7 +19,7 @@ func newConfigCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Look at the configuration",
-		Args:  noArguments,
+		Args:  cli.NoArguments,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newConfigShowCommand(a))
@@ -33,24 +34,24 @@ func newConfigShowCommand(a *app) *cobra.Command {
 		Long: `Print the effective settings and the source of each: a flag, an environment
 variable THRESHER_*, the configuration file, or the default. The last line says how
 much memory thresher serve would take with them, and how it would divide it.`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
 			if asJSON {
-				return json.NewEncoder(a.out).Encode(struct {
+				return json.NewEncoder(a.Out).Encode(struct {
 					File     string         `json:"file,omitempty"`
 					Settings []config.Value `json:"settings"`
 					Memory   memoryShown    `json:"memory"`
-				}{a.config.File, a.config.Values(), a.showMemory()})
+				}{a.Config.File, a.Config.Values(), a.showMemory()})
 			}
-			t := newTable(a.out)
-			t.row("KEY", "VALUE", "FROM")
-			for _, v := range a.config.Values() {
-				t.row(v.Key, v.Value, v.Origin)
+			t := cli.NewTable(a.Out)
+			t.Row("KEY", "VALUE", "FROM")
+			for _, v := range a.Config.Values() {
+				t.Row(v.Key, v.Value, v.Origin)
 			}
-			if err := t.flush(); err != nil {
+			if err := t.Flush(); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(a.out, "\n%v\n", a.showMemory())
+			_, err := fmt.Fprintf(a.Out, "\n%v\n", a.showMemory())
 			return err
 		},
 	}

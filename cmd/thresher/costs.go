@@ -66,7 +66,7 @@ func (m machineCosts) of(x machineCosts) bool {
 // could not work is an error.
 func (a *app) costs(ctx context.Context, b backend.Backend) (*backend.Costs, error) {
 	describer, ok := b.(backend.Describer)
-	switch setting := a.config.Costs; {
+	switch setting := a.Config.Costs; {
 	case setting == costsBuiltin:
 		return nil, nil
 	case setting != costsAuto:
@@ -80,7 +80,7 @@ func (a *app) costs(ctx context.Context, b backend.Backend) (*backend.Costs, err
 		kept, err = readCache(path)
 	}
 	if err != nil {
-		a.log.Warn("cached costs of this machine cannot be read; they are measured again", "error", err)
+		a.Log.Warn("cached costs of this machine cannot be read; they are measured again", "error", err)
 	}
 	machine := thisMachine(b)
 	// costs cached before gather existed are measured again
@@ -94,17 +94,17 @@ func (a *app) costs(ctx context.Context, b backend.Backend) (*backend.Costs, err
 		case b.Name() != backendCPU && machine.Costs == backend.Costs{}: // a device that fails here fails in searches
 			return nil, a.unmeasured(err)
 		}
-		a.log.Warn("costs cannot be measured; the built-in ones are used", "error", err)
+		a.Log.Warn("costs cannot be measured; the built-in ones are used", "error", err)
 		return nil, nil
 	}
-	a.log.Info("costs measured", "cpu", machine.CPU, "kernels", machine.Kernels)
+	a.Log.Info("costs measured", "cpu", machine.CPU, "kernels", machine.Kernels)
 	a.keepCosts(path, kept, machine)
 	return &machine.Costs, nil
 }
 
 // unmeasured returns the error of a device that failed while costs were measured.
 func (a *app) unmeasured(err error) error {
-	if a.config.Backend == backendCUDA {
+	if a.Config.Backend == backendCUDA {
 		return cudaUnusable(err)
 	}
 	return err
@@ -117,7 +117,7 @@ func (a *app) keepCosts(path string, kept []machineCosts, machine machineCosts) 
 	}
 	kept = append(slices.DeleteFunc(kept, machine.of), machine)
 	if err := writeCache(path, kept); err != nil {
-		a.log.Warn("costs measured on this machine cannot be cached; the next run measures them again", "error", err)
+		a.Log.Warn("costs measured on this machine cannot be cached; the next run measures them again", "error", err)
 	}
 }
 

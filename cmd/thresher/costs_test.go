@@ -16,6 +16,8 @@ import (
 	"thresher/backend"
 	"thresher/config"
 	"thresher/cpu"
+	"thresher/internal/cli"
+	"thresher/internal/cli/clitest"
 )
 
 // measured is a backend that counts the measurements of its costs.
@@ -46,7 +48,7 @@ func costsApp(t *testing.T, setting string) (*app, string, *bytes.Buffer) {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
-	return &app{config: &config.Config{Costs: setting}, log: slog.New(slog.NewTextHandler(&log, nil))}, path, &log
+	return &app{App: &cli.App{Config: &config.Config{Costs: setting}, Log: slog.New(slog.NewTextHandler(&log, nil))}}, path, &log
 }
 
 func newMeasured() *measured { return &measured{Backend: cpu.New(cpu.Options{Threads: 1})} }
@@ -75,8 +77,8 @@ func TestCostsAreMeasuredOnce(t *testing.T) {
 		t.Errorf("measured %d times; log %s", b.times, log)
 	}
 	var kept []machineCosts
-	if err := json.Unmarshal(readFile(t, path), &kept); err != nil || len(kept) != 1 {
-		t.Fatalf("cache %s: %v", readFile(t, path), err)
+	if err := json.Unmarshal(clitest.ReadFile(t, path), &kept); err != nil || len(kept) != 1 {
+		t.Fatalf("cache %s: %v", clitest.ReadFile(t, path), err)
 	}
 	if m := kept[0]; m.Format != costsFormat || m.CPU == "" || m.Backend != "cpu" || m.Costs.Visit != 101 {
 		t.Errorf("kept %+v", m)
@@ -95,7 +97,7 @@ func TestCostsAreMeasuredOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		writeFile(t, filepath.Dir(path), filepath.Base(path), text)
+		clitest.WriteFile(t, filepath.Dir(path), filepath.Base(path), text)
 		b := newMeasured()
 		if v := visit(t, a, b); v != 101 || b.times != 1 || strings.Contains(log.String(), "WARN") {
 			t.Errorf("other %s: visit costs %g, measured %d times; log %s", name, v, b.times, log)
@@ -122,7 +124,7 @@ func TestCostsOfBefore(t *testing.T) {
 		t.Fatalf("costs %s", text)
 	}
 	mkdir(t, filepath.Dir(path))
-	writeFile(t, filepath.Dir(path), filepath.Base(path), slices.Concat([]byte("["), text, []byte("]")))
+	clitest.WriteFile(t, filepath.Dir(path), filepath.Base(path), slices.Concat([]byte("["), text, []byte("]")))
 	b := newMeasured()
 	for range 2 {
 		if v := visit(t, a, b); v != 101 || b.times != 1 || strings.Contains(log.String(), "WARN") {
@@ -132,7 +134,7 @@ func TestCostsOfBefore(t *testing.T) {
 	if all, err := readCache(path); err != nil || len(all) != 1 || all[0].Costs.Gather == 0 {
 		t.Errorf("kept %+v, %v", all, err)
 	}
-	a.config.Costs = writeFile(t, t.TempDir(), "pinned.json", text)
+	a.Config.Costs = clitest.WriteFile(t, t.TempDir(), "pinned.json", text)
 	if v := visit(t, a, b); v != 7 || b.times != 1 {
 		t.Errorf("pinned: visit costs %g, measured %d times", v, b.times)
 	}
@@ -142,13 +144,17 @@ func TestCostsOfBefore(t *testing.T) {
 // failure.
 func TestCostsWithoutCache(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, path string){
-		"no JSON":    func(t *testing.T, path string) { writeFile(t, filepath.Dir(path), "costs.json", []byte("costs!")) },
-		"other JSON": func(t *testing.T, path string) { writeFile(t, filepath.Dir(path), "costs.json", []byte(`{"a": 1}`)) },
+		"no JSON": func(t *testing.T, path string) {
+			clitest.WriteFile(t, filepath.Dir(path), "costs.json", []byte("costs!"))
+		},
+		"other JSON": func(t *testing.T, path string) {
+			clitest.WriteFile(t, filepath.Dir(path), "costs.json", []byte(`{"a": 1}`))
+		},
 		"cut": func(t *testing.T, path string) {
-			writeFile(t, filepath.Dir(path), "costs.json", fmt.Appendf(nil, `[{"format": 1, "revision": %d, "cpu": "x"`, costsRevision))
+			clitest.WriteFile(t, filepath.Dir(path), "costs.json", fmt.Appendf(nil, `[{"format": 1, "revision": %d, "cpu": "x"`, costsRevision))
 		},
 		"no costs in it": func(t *testing.T, path string) {
-			writeFile(t, filepath.Dir(path), "costs.json", fmt.Appendf(nil, `[{"format": 1, "revision": %d, "cpu": "x"}]`, costsRevision))
+			clitest.WriteFile(t, filepath.Dir(path), "costs.json", fmt.Appendf(nil, `[{"format": 1, "revision": %d, "cpu": "x"}]`, costsRevision))
 		},
 		"a folder": func(t *testing.T, path string) { mkdir(t, filepath.Join(path, "full")) },
 	} {
@@ -172,7 +178,7 @@ func TestCostsWithoutCache(t *testing.T) {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
 		}
-		writeFile(t, filepath.Dir(dir), filepath.Base(dir), nil)
+		clitest.WriteFile(t, filepath.Dir(dir), filepath.Base(dir), nil)
 		if v := visit(t, a, newMeasured()); v != 101 || !strings.Contains(log.String(), "WARN") {
 			t.Errorf("visit costs %g; log %s", v, log)
 		}
@@ -181,7 +187,7 @@ func TestCostsWithoutCache(t *testing.T) {
 		a, path, log := costsApp(t, costsAuto)
 		b := newMeasured()
 		b.err = errors.New("no clock")
-		if v := visit(t, a, b); v != 0 || !strings.Contains(log.String(), "no clock") || exists(path) {
+		if v := visit(t, a, b); v != 0 || !strings.Contains(log.String(), "no clock") || clitest.Exists(path) {
 			t.Errorf("visit costs %g; log %s", v, log)
 		}
 	})
@@ -190,11 +196,11 @@ func TestCostsWithoutCache(t *testing.T) {
 func TestCostsOfASetting(t *testing.T) {
 	a, path, _ := costsApp(t, costsBuiltin)
 	b := newMeasured()
-	if v := visit(t, a, b); v != 0 || b.times != 0 || exists(path) {
+	if v := visit(t, a, b); v != 0 || b.times != 0 || clitest.Exists(path) {
 		t.Errorf("builtin: visit costs %g, measured %d times", v, b.times)
 	}
 	// a backend that cannot measure
-	a.config.Costs = costsAuto
+	a.Config.Costs = costsAuto
 	if v := visit(t, a, struct{ backend.Backend }{b}); v != 0 {
 		t.Errorf("no costs to measure: visit costs %g", v)
 	}
@@ -206,8 +212,8 @@ func TestCostsOfASetting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.config.Costs = writeFile(t, dir, "pinned.json", text)
-	if v := visit(t, a, b); v != 7 || b.times != 0 || exists(path) {
+	a.Config.Costs = clitest.WriteFile(t, dir, "pinned.json", text)
+	if v := visit(t, a, b); v != 7 || b.times != 0 || clitest.Exists(path) {
 		t.Errorf("pinned: visit costs %g, measured %d times", v, b.times)
 	}
 	for name, x := range map[string]struct{ text, want string }{
@@ -219,12 +225,12 @@ func TestCostsOfASetting(t *testing.T) {
 		"costs.yaml":   {"delta: 0.1\n", "not what bench --calibrate --json prints: invalid character 'd'"},
 		"two.json":     {string(text) + string(text), "more than one"},
 	} {
-		a.config.Costs = writeFile(t, dir, name, []byte(x.text))
+		a.Config.Costs = clitest.WriteFile(t, dir, name, []byte(x.text))
 		if _, err := a.costs(t.Context(), b); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	a.config.Costs = filepath.Join(dir, "none.json")
+	a.Config.Costs = filepath.Join(dir, "none.json")
 	if _, err := a.costs(t.Context(), b); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing file: %v", err)
 	}
@@ -236,8 +242,8 @@ func TestCalibrate(t *testing.T) {
 	_, path, _ := costsApp(t, costsAuto)
 	dir := t.TempDir()
 	r := thresher(t, "bench", "--calibrate", "--json")
-	r.wantCode(t, exitOK)
-	file := writeFile(t, dir, "costs.json", []byte(r.out))
+	r.WantCode(t, cli.ExitOK)
+	file := clitest.WriteFile(t, dir, "costs.json", []byte(r.Out))
 	c, err := readCosts(file)
 	if err != nil {
 		t.Fatal(err)
@@ -250,15 +256,15 @@ func TestCalibrate(t *testing.T) {
 		return
 	}
 	r = thresher(t, "bench", "--calibrate")
-	r.wantCode(t, exitOK)
+	r.WantCode(t, cli.ExitOK)
 	for _, part := range []string{"BUILT IN", "BEFORE", "NOW", "dense_one", "a code of the first look"} {
-		if !strings.Contains(r.out, part) {
-			t.Errorf("table lacks %q:\n%s", part, r.out)
+		if !strings.Contains(r.Out, part) {
+			t.Errorf("table lacks %q:\n%s", part, r.Out)
 		}
 	}
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 100, 40), vectorFile(t, dir, "q.npy", 2, 3, 40)
-	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--costs", file).wantCode(t, exitOK)
-	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--costs", filepath.Join(dir, "none.json")).wantError(t, "costs", "none.json")
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--costs", file).WantCode(t, cli.ExitOK)
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--costs", filepath.Join(dir, "none.json")).WantError(t, "costs", "none.json")
 }
 
 func mkdir(t *testing.T, path string) {

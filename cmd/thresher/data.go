@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"thresher/internal/cli"
 	"thresher/service"
 	"thresher/store"
 )
@@ -19,7 +20,7 @@ func newDataCommand(a *app) *cobra.Command {
 		Long: `Check and repair the data folder of serve, while no server uses it; back it up, also
 while one does, and restore backups; export what was judged in a tournament, and go on
 with a damaged one.`,
-		Args: noSuchVerb,
+		Args: cli.NoSuchVerb,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newDataCheckCommand(a), newDataRepairCommand(a), newDataBackupCommand(a), newDataRestoreCommand(a), newDataExportCommand(a), newDataContinueCommand(a))
@@ -38,10 +39,10 @@ Exit code 0: everything is intact and in the database; 1: something is damaged,
 missing, or not in the database (starting the server or data repair adds it); 2: the
 folder cannot be read, or a server uses it.`,
 		Example: `  thresher data check --data /var/lib/thresher`,
-		Args:    noArguments,
+		Args:    cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var items []store.Item
-			err := service.Check(cmd.Context(), a.config.Server.Data, func(i store.Item) { items = append(items, i) })
+			err := service.Check(cmd.Context(), a.Config.Server.Data, func(i store.Item) { items = append(items, i) })
 			if err != nil {
 				return fmt.Errorf("data check: %w", err)
 			}
@@ -71,18 +72,18 @@ func (a *app) printItems(items []store.Item, asJSON, all bool) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(a.out, "%s\n", text)
+		fmt.Fprintf(a.Out, "%s\n", text)
 	} else {
 		for _, i := range items {
 			if all || i.Verdict != store.Intact {
-				printItem(a.out, i)
+				printItem(a.Out, i)
 			}
 		}
-		fmt.Fprintf(a.out, "%d whole, %d damaged, %d missing, %d unknown to the database\n",
+		fmt.Fprintf(a.Out, "%d whole, %d damaged, %d missing, %d unknown to the database\n",
 			counts[store.Intact], counts[store.Broken], counts[store.Missing], counts[store.Unknown])
 	}
 	if counts[store.Intact] < len(items) {
-		return &exitError{exitWrong, errors.New("data check: found damage, or data that is not in the database; a start of the server or data repair rebuilds damaged databases and adds what is missing")}
+		return cli.Exit(cli.ExitWrong, errors.New("data check: found damage, or data that is not in the database; a start of the server or data repair rebuilds damaged databases and adds what is missing"))
 	}
 	return nil
 }
@@ -107,20 +108,20 @@ were. Nothing is deleted. A start of the server does the same, and adds offline 
 
 Exit code 0: done; 2: the folder cannot be read or written, or a server uses it.`,
 		Example: `  thresher data repair --data /var/lib/thresher`,
-		Args:    noArguments,
+		Args:    cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := service.Repair(a.config.Server.Data, a.log)
+			r, err := service.Repair(a.Config.Server.Data, a.Log)
 			if err != nil {
 				return fmt.Errorf("data repair: %w", err)
 			}
 			if asJSON {
 				text, err := json.MarshalIndent(r, "", "  ")
 				if err == nil {
-					fmt.Fprintf(a.out, "%s\n", text)
+					fmt.Fprintf(a.Out, "%s\n", text)
 				}
 				return err
 			}
-			printRepaired(a.out, r)
+			printRepaired(a.Out, r)
 			return nil
 		},
 	}

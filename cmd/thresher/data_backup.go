@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"thresher/internal/cli"
 	"thresher/service"
 	"thresher/service/api"
 	"thresher/service/client"
@@ -45,7 +46,7 @@ data that is damaged, as it says; 2: no backup was made; 4: no answer from the s
 130: interrupted, and nothing is left of the backup.`,
 		Example: `  thresher data backup --data /var/lib/thresher --to /mnt/backups --keep 14
   thresher data backup --server http://127.0.0.1:8080 --token-file token`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.runDataBackup(cmd.Context(), f, cmd.Flags().Changed("data"))
 		},
@@ -85,11 +86,11 @@ func (a *app) runDataBackup(ctx context.Context, f *backupFlags, named bool) err
 // backUpIdle makes a backup of a data folder unless a server uses it.
 func (a *app) backUpIdle(ctx context.Context, f *backupFlags) (done bool, err error) {
 	if f.to == "" {
-		if _, err := os.Stat(a.config.Server.Data); err != nil {
+		if _, err := os.Stat(a.Config.Server.Data); err != nil {
 			return false, fmt.Errorf("data backup: %w", err)
 		}
 	}
-	idle, err := service.OpenIdle(a.config.Server.Data, service.Backups{Folder: f.to, Keep: f.keep}, readBuildInfo().Version, a.log)
+	idle, err := service.OpenIdle(a.Config.Server.Data, service.Backups{Folder: f.to, Keep: f.keep}, readBuildInfo().Version, a.Log)
 	if errors.Is(err, store.ErrInUse) {
 		return false, nil
 	}
@@ -117,8 +118,8 @@ func (a *app) serverBackups(ctx context.Context, f *backupFlags, named bool) (ba
 	if err != nil {
 		return nil, withExitCode(fmt.Errorf("data backup: the server %s: %w", c.Server(), err))
 	}
-	if named && !sameFolder(a.config.Server.Data, state.Data) {
-		return nil, fmt.Errorf("data backup: the server %s uses %s, another one uses %s; name it by --server", c.Server(), state.Data, a.config.Server.Data)
+	if named && !sameFolder(a.Config.Server.Data, state.Data) {
+		return nil, fmt.Errorf("data backup: the server %s uses %s, another one uses %s; name it by --server", c.Server(), state.Data, a.Config.Server.Data)
 	}
 	if f.to != "" && !sameFolder(f.to, state.Folder) {
 		return nil, fmt.Errorf("data backup: the server %s writes backups to %s, its setting backup.folder, and not to --to %s", c.Server(), state.Folder, f.to)
@@ -153,7 +154,7 @@ func (a *app) backUp(ctx context.Context, all backups, asJSON bool) error {
 	if ctx.Err() != nil {
 		last, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelWait)
 		defer stop()
-		return &exitError{exitInterrupted, errors.Join(errors.New("data backup: interrupted"), all.cancel(last))}
+		return cli.Exit(cli.ExitInterrupted, errors.Join(errors.New("data backup: interrupted"), all.cancel(last)))
 	}
 	if err != nil {
 		return withExitCode(fmt.Errorf("data backup: %w", err))
@@ -163,8 +164,8 @@ func (a *app) backUp(ctx context.Context, all backups, asJSON bool) error {
 
 // watchBackup shows the progress of a backup until it has ended.
 func (a *app) watchBackup(ctx context.Context, all backups, begun *api.Backup) (*api.Backup, *api.Backups, error) {
-	p := a.newProgress("backup")
-	defer p.done()
+	p := a.NewProgress("backup")
+	defer p.Done()
 	for {
 		state, err := all.state(ctx)
 		if err != nil {
@@ -176,8 +177,8 @@ func (a *app) watchBackup(ctx context.Context, all backups, begun *api.Backup) (
 		case state.Running == nil || !state.Running.CreatedAt.Equal(begun.CreatedAt):
 			return nil, nil, errors.New("the server does not know the backup any more: it was restarted, and nothing is left of the backup")
 		}
-		p.describe(cmp.Or(state.Running.Phase, "backup"))
-		p.set(state.Running.BytesDone, state.Running.Bytes)
+		p.Retitle(cmp.Or(state.Running.Phase, "backup"))
+		p.Set(state.Running.BytesDone, state.Running.Bytes)
 		select {
 		case <-time.After(lookAgain):
 		case <-ctx.Done():
@@ -189,7 +190,7 @@ func (a *app) watchBackup(ctx context.Context, all backups, begun *api.Backup) (
 // printBackup prints a backup that has ended; its error has the exit code.
 func (a *app) printBackup(b *api.Backup, folder string, asJSON bool) error {
 	if asJSON {
-		if err := json.NewEncoder(a.out).Encode(b); err != nil {
+		if err := json.NewEncoder(a.Out).Encode(b); err != nil {
 			return err
 		}
 	}
@@ -197,22 +198,22 @@ func (a *app) printBackup(b *api.Backup, folder string, asJSON bool) error {
 		return fmt.Errorf("data backup: %s: %s", b.Status, b.Error)
 	}
 	if !asJSON {
-		fmt.Fprintf(a.out, "%s: %d files, %d bytes, of which %d are shared with the backup before\n", filepath.Join(folder, b.Name), b.Files, b.Bytes, b.BytesLinked)
+		fmt.Fprintf(a.Out, "%s: %d files, %d bytes, of which %d are shared with the backup before\n", filepath.Join(folder, b.Name), b.Files, b.Bytes, b.BytesLinked)
 		for _, name := range b.Removed {
-			fmt.Fprintf(a.out, "removed %s\n", name)
+			fmt.Fprintf(a.Out, "removed %s\n", name)
 		}
 		for _, name := range b.LeftOut {
-			fmt.Fprintf(a.out, "left out: %s, which is not the server's\n", name)
+			fmt.Fprintf(a.Out, "left out: %s, which is not the server's\n", name)
 		}
 		for _, what := range b.Damaged {
-			fmt.Fprintf(a.out, "damaged: %s\n", what)
+			fmt.Fprintf(a.Out, "damaged: %s\n", what)
 		}
 	}
 	if b.Error != "" {
-		a.log.Warn("backup", "reason", b.Error)
+		a.Log.Warn("backup", "reason", b.Error)
 	}
 	if n := len(b.Damaged); n > 0 {
-		return &exitError{exitWrong, fmt.Errorf("data backup: the backup is made, of damaged data: %s", strings.Join(b.Damaged[:min(n, 3)], "; "))}
+		return cli.Exit(cli.ExitWrong, fmt.Errorf("data backup: the backup is made, of damaged data: %s", strings.Join(b.Damaged[:min(n, 3)], "; ")))
 	}
 	return nil
 }

@@ -9,15 +9,17 @@ import (
 	"strings"
 	"testing"
 
+	"thresher/internal/cli"
+	"thresher/internal/cli/clitest"
 	"thresher/service/api"
 )
 
 // backupOf returns the one backup that data backup --json prints.
-func backupOf(t *testing.T, r result) api.Backup {
+func backupOf(t *testing.T, r clitest.Result) api.Backup {
 	t.Helper()
 	var b api.Backup
-	if err := json.Unmarshal([]byte(r.out), &b); err != nil {
-		t.Fatalf("%v: %s%s", err, r.out, r.err)
+	if err := json.Unmarshal([]byte(r.Out), &b); err != nil {
+		t.Fatalf("%v: %s%s", err, r.Out, r.Err)
 	}
 	return b
 }
@@ -46,26 +48,26 @@ func TestDataBackup(t *testing.T) {
 	filmed(t, s)
 
 	r := thresher(t, "data", "backup", "--data="+dir, "--to="+to)
-	if r.wantCode(t, exitOK); !strings.HasPrefix(r.out, filepath.Join(to, "backup-")) || !strings.Contains(r.out, "shared with the backup before") {
-		t.Error(r.out)
+	if r.WantCode(t, cli.ExitOK); !strings.HasPrefix(r.Out, filepath.Join(to, "backup-")) || !strings.Contains(r.Out, "shared with the backup before") {
+		t.Error(r.Out)
 	}
 	served := backupOf(t, thresher(t, "data", "backup", "--server="+s.url, "--json"))
 	if served.Status != api.BackupCompleted || served.BytesLinked == 0 {
 		t.Errorf("%+v", served)
 	}
-	thresher(t, "data", "backup", "--data="+dir, "--to="+own).wantError(t, "writes backups to "+to, "backup.folder", "--to "+own)
-	thresher(t, "data", "backup", "--data="+dir, "--keep=1").wantError(t, "--keep", "backup.keep")
+	thresher(t, "data", "backup", "--data="+dir, "--to="+own).WantError(t, "writes backups to "+to, "backup.folder", "--to "+own)
+	thresher(t, "data", "backup", "--data="+dir, "--keep=1").WantError(t, "--keep", "backup.keep")
 	other := serve(t, t.TempDir())
-	thresher(t, "data", "backup", "--server="+other.url).wantError(t, "backup.folder")
-	thresher(t, "data", "backup", "--server="+s.url, "--data="+t.TempDir()).wantError(t, "uses "+dir)
-	s.stop().wantCode(t, exitOK)
-	other.stop().wantCode(t, exitOK)
+	thresher(t, "data", "backup", "--server="+other.url).WantError(t, "backup.folder")
+	thresher(t, "data", "backup", "--server="+s.url, "--data="+t.TempDir()).WantError(t, "uses "+dir)
+	s.stop().WantCode(t, cli.ExitOK)
+	other.stop().WantCode(t, cli.ExitOK)
 
-	thresher(t, "data", "backup", "--data="+dir).wantError(t, "--to is missing")
-	thresher(t, "data", "backup", "--data="+dir, "--to="+own, "--keep=-1").wantError(t, "--keep -1")
-	thresher(t, "data", "backup", "--data="+t.TempDir(), "--to="+own).wantError(t, "not the data folder of a server", "meta.db")
+	thresher(t, "data", "backup", "--data="+dir).WantError(t, "--to is missing")
+	thresher(t, "data", "backup", "--data="+dir, "--to="+own, "--keep=-1").WantError(t, "--keep -1")
+	thresher(t, "data", "backup", "--data="+t.TempDir(), "--to="+own).WantError(t, "not the data folder of a server", "meta.db")
 	for range 2 {
-		thresher(t, "data", "backup", "--data="+dir, "--to="+own, "--keep=1").wantCode(t, exitOK)
+		thresher(t, "data", "backup", "--data="+dir, "--to="+own, "--keep=1").WantCode(t, cli.ExitOK)
 	}
 	kept, err := filepath.Glob(filepath.Join(own, "*"))
 	if err != nil || len(kept) != 1 {
@@ -74,19 +76,19 @@ func TestDataBackup(t *testing.T) {
 	for _, from := range []string{kept[0], filepath.Join(to, served.Name)} {
 		back := filepath.Join(t.TempDir(), "data")
 		r := thresher(t, "data", "restore", "--from="+from, "--to="+back)
-		if r.wantCode(t, exitOK); !strings.Contains(r.out, back+" is as it was at ") || !strings.Contains(r.out, " 0 damaged, 0 missing, 0 unknown") {
-			t.Error(r.out)
+		if r.WantCode(t, cli.ExitOK); !strings.Contains(r.Out, back+" is as it was at ") || !strings.Contains(r.Out, " 0 damaged, 0 missing, 0 unknown") {
+			t.Error(r.Out)
 		}
 		s := serve(t, back)
 		s.ready(t)
 		if got := fetch(t, c, request(t, "GET", s.url+"/v1/collections/films/rows/alien", nil)); !strings.Contains(string(got), `"alien"`) {
 			t.Errorf("%s", got)
 		}
-		s.stop().wantCode(t, exitOK)
-		thresher(t, "data", "restore", "--from="+from, "--to="+back).wantError(t, back, "there is something already")
+		s.stop().WantCode(t, cli.ExitOK)
+		thresher(t, "data", "restore", "--from="+from, "--to="+back).WantError(t, back, "there is something already")
 	}
-	thresher(t, "data", "restore", "--from="+dir).wantError(t, "--from and --to")
-	thresher(t, "data", "restore", "--from="+dir, "--to="+filepath.Join(t.TempDir(), "x")).wantError(t, dir+" is no backup")
+	thresher(t, "data", "restore", "--from="+dir).WantError(t, "--from and --to")
+	thresher(t, "data", "restore", "--from="+dir, "--to="+filepath.Join(t.TempDir(), "x")).WantError(t, dir+" is no backup")
 }
 
 // TestDataBackupOfDamage: the backup of damaged data is complete, and the exit code and the output say what
@@ -95,7 +97,7 @@ func TestDataBackupOfDamage(t *testing.T) {
 	dir, to := t.TempDir(), filepath.Join(t.TempDir(), "backups")
 	s := serve(t, dir)
 	filmed(t, s)
-	s.stop().wantCode(t, exitOK)
+	s.stop().WantCode(t, cli.ExitOK)
 	vectors, err := filepath.Glob(filepath.Join(dir, "collections", "*.thresher"))
 	if err != nil || len(vectors) != 1 {
 		t.Fatal(vectors, err)
@@ -104,16 +106,16 @@ func TestDataBackupOfDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := thresher(t, "data", "backup", "--data="+dir, "--to="+to)
-	if r.wantCode(t, exitWrong); !strings.Contains(r.out, "damaged: collection films is damaged: version 1") {
-		t.Error(r.out, r.err)
+	if r.WantCode(t, cli.ExitWrong); !strings.Contains(r.Out, "damaged: collection films is damaged: version 1") {
+		t.Error(r.Out, r.Err)
 	}
 	made, err := filepath.Glob(filepath.Join(to, "backup-*"))
 	if err != nil || len(made) != 1 {
 		t.Fatal(made, err)
 	}
 	r = thresher(t, "data", "restore", "--from="+made[0], "--to="+filepath.Join(t.TempDir(), "data"))
-	if r.wantCode(t, exitWrong); !strings.Contains(r.out, "damaged  collection films") {
-		t.Error(r.out, r.err)
+	if r.WantCode(t, cli.ExitWrong); !strings.Contains(r.Out, "damaged  collection films") {
+		t.Error(r.Out, r.Err)
 	}
 }
 
@@ -143,24 +145,24 @@ func TestDataExport(t *testing.T) {
 	post("/v1/tournaments/"+made.ID+"/next", `{"count":1}`, &issued)
 	post("/v1/tournaments/"+made.ID+"/report", `[{"duel_id":1,"a_won":true,"judge":"ann"}]`, &struct{}{})
 	served := thresher(t, "data", "export-judgments", "--data="+dir, "--tournament="+made.ID)
-	if served.wantCode(t, exitOK); strings.Count(served.out, "\n") != 4 || !strings.Contains(served.out, `"a_won":true,"judge":"ann"`) {
-		t.Error(served.out)
+	if served.WantCode(t, cli.ExitOK); strings.Count(served.Out, "\n") != 4 || !strings.Contains(served.Out, `"a_won":true,"judge":"ann"`) {
+		t.Error(served.Out)
 	}
-	thresher(t, "data", "export-judgments", "--server="+s.url, "--tournament=x").wantError(t, `no tournament "x"`)
-	thresher(t, "data", "export-judgments", "--data="+dir).wantError(t, "--tournament is missing")
-	s.stop().wantCode(t, exitOK)
+	thresher(t, "data", "export-judgments", "--server="+s.url, "--tournament=x").WantError(t, `no tournament "x"`)
+	thresher(t, "data", "export-judgments", "--data="+dir).WantError(t, "--tournament is missing")
+	s.stop().WantCode(t, cli.ExitOK)
 	out := filepath.Join(box, "judged.jsonl")
 	for _, force := range []string{"--overwrite=false", "--overwrite"} {
-		thresher(t, "data", "export-judgments", "--data="+dir, "--tournament="+made.ID, "--out="+out, force).wantCode(t, exitOK)
+		thresher(t, "data", "export-judgments", "--data="+dir, "--tournament="+made.ID, "--out="+out, force).WantCode(t, cli.ExitOK)
 		text, err := os.ReadFile(out)
-		if err != nil || string(text) != served.out {
-			t.Errorf("%v: %s, from the server: %s", err, text, served.out)
+		if err != nil || string(text) != served.Out {
+			t.Errorf("%v: %s, from the server: %s", err, text, served.Out)
 		}
 	}
-	thresher(t, "data", "export-judgments", "--data="+dir, "--tournament="+made.ID, "--out="+out).wantError(t, out+" exists", "--overwrite")
+	thresher(t, "data", "export-judgments", "--data="+dir, "--tournament="+made.ID, "--out="+out).WantError(t, out+" exists", "--overwrite")
 
-	thresher(t, "data", "continue-tournament", "--data="+dir, "--tournament="+made.ID).wantError(t, "can be played")
-	thresher(t, "data", "continue-tournament", "--data="+dir).wantError(t, "--tournament is missing")
+	thresher(t, "data", "continue-tournament", "--data="+dir, "--tournament="+made.ID).WantError(t, "can be played")
+	thresher(t, "data", "continue-tournament", "--data="+dir).WantError(t, "--tournament is missing")
 	path := filepath.Join(dir, "meta.db")
 	whole, err := os.ReadFile(path)
 	if err != nil {
@@ -170,9 +172,9 @@ func TestDataExport(t *testing.T) {
 		t.Fatal(err)
 	}
 	went := thresher(t, "data", "continue-tournament", "--data="+dir, "--tournament="+made.ID)
-	next, said, _ := strings.Cut(went.out, " ")
-	if went.wantCode(t, exitOK); said != "goes on from "+made.ID+" after call 2 of 2\n" {
-		t.Error(went.out, went.err)
+	next, said, _ := strings.Cut(went.Out, " ")
+	if went.WantCode(t, cli.ExitOK); said != "goes on from "+made.ID+" after call 2 of 2\n" {
+		t.Error(went.Out, went.Err)
 	}
 	s = serve(t, dir)
 	t.Setenv(serverVariable, s.url)
@@ -180,11 +182,11 @@ func TestDataExport(t *testing.T) {
 	if len(issued.Duels) != 1 || issued.Duels[0].ID != 2 {
 		t.Errorf("%+v", issued)
 	}
-	if on := thresher(t, "data", "export-judgments", "--data="+dir, "--tournament="+next); !strings.Contains(on.out, `"a_won":true,"judge":"ann"`) {
-		t.Error(on.out)
+	if on := thresher(t, "data", "export-judgments", "--data="+dir, "--tournament="+next); !strings.Contains(on.Out, `"a_won":true,"judge":"ann"`) {
+		t.Error(on.Out)
 	}
-	thresher(t, "data", "continue-tournament", "--data="+dir, "--tournament="+made.ID).wantError(t, "in use")
-	s.stop().wantCode(t, exitOK)
+	thresher(t, "data", "continue-tournament", "--data="+dir, "--tournament="+made.ID).WantError(t, "in use")
+	s.stop().WantCode(t, cli.ExitOK)
 	if err := os.WriteFile(path, whole, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +196,7 @@ func TestDataExport(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := thresher(t, "data", "export-judgments", "--data="+dir, "--tournament="+made.ID)
-	if r.wantCode(t, exitWrong); !strings.Contains(r.out, `{"object":"lost","first":1,"last":2,`) || !strings.Contains(r.err, "2 calls are lost") {
-		t.Error(r.out, r.err)
+	if r.WantCode(t, cli.ExitWrong); !strings.Contains(r.Out, `{"object":"lost","first":1,"last":2,`) || !strings.Contains(r.Err, "2 calls are lost") {
+		t.Error(r.Out, r.Err)
 	}
 }

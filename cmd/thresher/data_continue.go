@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"thresher/internal/cli"
 	"thresher/service"
 )
 
@@ -26,18 +27,18 @@ over. What was judged in calls that were not is in data export-judgments.
 No server may use the folder. Exit code 0: all calls were taken over; 1: some were not,
 as the output says; 2: none was, or the tournament is unknown or not damaged.`,
 		Example: `  thresher data continue-tournament --data /var/lib/thresher --tournament tournament_abc`,
-		Args:    noArguments,
+		Args:    cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if id == "" {
 				return errors.New("data continue-tournament: --tournament is missing: the id of a tournament")
 			}
-			c, err := service.ContinueTournament(cmd.Context(), a.config.Server.Data, id)
+			c, err := service.ContinueTournament(cmd.Context(), a.Config.Server.Data, id)
 			if err != nil {
 				return fmt.Errorf("data continue-tournament: %w", err)
 			}
-			fmt.Fprintf(a.out, "%s goes on from %s after call %d of %d\n", c.Tournament.ID, id, c.Taken, c.Recorded)
+			fmt.Fprintf(a.Out, "%s goes on from %s after call %d of %d\n", c.Tournament.ID, id, c.Taken, c.Recorded)
 			if c.Taken < c.Recorded {
-				return &exitError{exitWrong, fmt.Errorf("data continue-tournament: calls %d to %d were not taken over: %w; data export-judgments has what can be read of them", c.Taken+1, c.Recorded, c.Why)}
+				return cli.Exit(cli.ExitWrong, fmt.Errorf("data continue-tournament: calls %d to %d were not taken over: %w; data export-judgments has what can be read of them", c.Taken+1, c.Recorded, c.Why))
 			}
 			return nil
 		},

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"thresher/internal/atomicfile"
+	"thresher/internal/cli"
 	"thresher/service"
 	"thresher/service/api"
 	"thresher/store"
@@ -39,7 +40,7 @@ If a server uses the data folder it is asked, at --server or $` + serverVariable
 Exit code 0: all calls are written; 1: some are lost, as the output says; 2: there is no
 such tournament, or the folder cannot be read; 4: no answer from the server.`,
 		Example: `  thresher data export-judgments --data /var/lib/thresher --tournament tournament_abc --out judged.jsonl`,
-		Args:    noArguments,
+		Args:    cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.runDataExport(cmd.Context(), f, cmd.Flags().Changed("data"))
 		},
@@ -60,7 +61,7 @@ func (a *app) runDataExport(ctx context.Context, f *exportFlags, named bool) err
 	var lost int64
 	var err error
 	if f.out == "-" {
-		out := bufio.NewWriter(a.out)
+		out := bufio.NewWriter(a.Out)
 		if lost, err = write(out); err == nil {
 			err = out.Flush()
 		}
@@ -71,7 +72,7 @@ func (a *app) runDataExport(ctx context.Context, f *exportFlags, named bool) err
 		return withExitCode(fmt.Errorf("data export-judgments: %w", err))
 	}
 	if lost > 0 {
-		return &exitError{exitWrong, fmt.Errorf("data export-judgments: %d calls are lost; the output says which", lost)}
+		return cli.Exit(cli.ExitWrong, fmt.Errorf("data export-judgments: %d calls are lost; the output says which", lost))
 	}
 	return nil
 }
@@ -95,13 +96,13 @@ func (f *exportFlags) toFile(write func(io.Writer) (int64, error)) (lost int64, 
 // exportJudgments writes the export of the data folder or, if a server uses it, of the server.
 func (a *app) exportJudgments(ctx context.Context, f *exportFlags, named bool, w io.Writer) (lost int64, err error) {
 	if f.server == "" && (named || os.Getenv(serverVariable) == "") {
-		j, err := service.ExportJudgments(ctx, a.config.Server.Data, f.tournament, w)
+		j, err := service.ExportJudgments(ctx, a.Config.Server.Data, f.tournament, w)
 		if err == nil || !errors.Is(err, store.ErrInUse) {
 			for _, fault := range j.Unread {
-				a.log.Warn("the database is damaged", "fault", fault)
+				a.Log.Warn("the database is damaged", "fault", fault)
 			}
 			if j.Why != nil {
-				a.log.Warn("the last calls are written as they were recorded", "reason", j.Why)
+				a.Log.Warn("the last calls are written as they were recorded", "reason", j.Why)
 			}
 			return j.Lost, err
 		}

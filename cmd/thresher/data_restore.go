@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"thresher/internal/cli"
 	"thresher/service"
 	"thresher/store"
 )
@@ -26,7 +27,7 @@ and something in it is damaged, as it says; 2: nothing is restored.`,
 		Example: `  thresher data restore --from /mnt/backups --to /var/lib/thresher
   thresher data restore --from /mnt/backups/backup-20261128T030000.000Z --to /var/lib/thresher
   thresher serve --data /var/lib/thresher`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if from == "" || to == "" {
 				return errors.New("data restore: --from and --to are needed: the folder of a backup, and that of the data")
@@ -37,7 +38,7 @@ and something in it is damaged, as it says; 2: nothing is restored.`,
 				return fmt.Errorf("data restore: %w", err)
 			}
 			if !asJSON {
-				fmt.Fprintf(a.out, "%s is as it was at %s (%s)\n", to, b.CreatedAt.Format("2006-01-02 15:04:05 MST"), b.Name)
+				fmt.Fprintf(a.Out, "%s is as it was at %s (%s)\n", to, b.CreatedAt.Format("2006-01-02 15:04:05 MST"), b.Name)
 			}
 			return a.printItems(items, asJSON, all)
 		},

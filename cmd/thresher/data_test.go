@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"thresher/internal/cli"
 )
 
 // TestData truncates a server's database: check lists what is intact, repair rebuilds it, and the
@@ -24,12 +26,12 @@ func TestData(t *testing.T) {
 	}
 	resp.Body.Close()
 	for _, verb := range []string{"check", "repair"} {
-		thresher(t, "data", verb, "--data="+dir).wantError(t, "in use by another server")
+		thresher(t, "data", verb, "--data="+dir).WantError(t, "in use by another server")
 	}
-	s.stop().wantCode(t, exitOK)
+	s.stop().WantCode(t, cli.ExitOK)
 	r := thresher(t, "data", "check", "--all", "--data="+dir)
-	if r.wantCode(t, exitOK); !strings.Contains(r.out, "whole    collection films: version 1, 2 rows of 2 columns") {
-		t.Error(r.out)
+	if r.WantCode(t, cli.ExitOK); !strings.Contains(r.Out, "whole    collection films: version 1, 2 rows of 2 columns") {
+		t.Error(r.Out)
 	}
 
 	meta := filepath.Join(dir, "meta.db")
@@ -41,24 +43,24 @@ func TestData(t *testing.T) {
 		Whole bool
 		Items []struct{ Kind, Name, Verdict, Detail string }
 	}
-	if r.wantCode(t, exitWrong); json.Unmarshal([]byte(r.out), &report) != nil || report.Whole || report.Items[0].Verdict != "damaged" || report.Items[1].Name != "films" || report.Items[1].Verdict != "unknown" {
-		t.Error(r.out)
+	if r.WantCode(t, cli.ExitWrong); json.Unmarshal([]byte(r.Out), &report) != nil || report.Whole || report.Items[0].Verdict != "damaged" || report.Items[1].Name != "films" || report.Items[1].Verdict != "unknown" {
+		t.Error(r.Out)
 	}
 	r = thresher(t, "data", "repair", "--data="+dir)
-	if r.wantCode(t, exitOK); !strings.Contains(r.out, "collection films added") || !strings.Contains(r.out, "meta.db: moved to "+filepath.Join("lost+found", "meta.db")) {
-		t.Error(r.out)
+	if r.WantCode(t, cli.ExitOK); !strings.Contains(r.Out, "collection films added") || !strings.Contains(r.Out, "meta.db: moved to "+filepath.Join("lost+found", "meta.db")) {
+		t.Error(r.Out)
 	}
 	if info, err := os.Stat(filepath.Join(dir, "lost+found", "meta.db")); err != nil || info.Size() != 10_000 {
 		t.Error("the database is not kept as it was:", err)
 	}
-	thresher(t, "data", "check", "--data="+dir).wantCode(t, exitOK)
+	thresher(t, "data", "check", "--data="+dir).WantCode(t, cli.ExitOK)
 
 	s = serve(t, dir)
 	s.ready(t)
 	if got := fetch(t, c, request(t, "GET", s.url+"/v1/collections/films/rows/ran", nil)); !bytes.Contains(got, []byte(`"ran"`)) {
 		t.Errorf("%s", got)
 	}
-	s.stop().wantCode(t, exitOK)
+	s.stop().WantCode(t, cli.ExitOK)
 	if err := os.Truncate(meta, 10_000); err != nil {
 		t.Fatal(err)
 	}
@@ -69,10 +71,10 @@ func TestData(t *testing.T) {
 			t.Errorf("%s: %s", path, got)
 		}
 	}
-	s.stop().wantCode(t, exitOK)
+	s.stop().WantCode(t, cli.ExitOK)
 	if info, err := os.Stat(filepath.Join(dir, "lost+found", "meta.db.1")); err != nil || info.Size() != 10_000 {
 		t.Error("the database is not kept as it was:", err)
 	}
-	thresher(t, "data", "repair", "--json", "--data="+dir).wantCode(t, exitOK)
-	thresher(t, "data", "check", "--data="+filepath.Join(dir, "no")).wantError(t, "data check", "no such file")
+	thresher(t, "data", "repair", "--json", "--data="+dir).WantCode(t, cli.ExitOK)
+	thresher(t, "data", "check", "--data="+filepath.Join(dir, "no")).WantError(t, "data check", "no such file")
 }

@@ -10,6 +10,7 @@ import (
 
 	"thresher/batch"
 	"thresher/dataset"
+	"thresher/internal/cli"
 )
 
 // resultsIn reads a file of answers.
@@ -38,12 +39,12 @@ func TestFilesSayWhatIsComplete(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 300, 32), vectorFile(t, dir, "q.npy", 2, 40, 32)
 	for _, form := range []string{"jsonl", "npz", "parquet"} {
-		for deadline, code := range map[string]int{"1ns": exitDeadline, "10m": exitOK} {
+		for deadline, code := range map[string]int{"1ns": cli.ExitDeadline, "10m": cli.ExitOK} {
 			out := filepath.Join(dir, deadline+"."+form)
 			r := thresher(t, "search", "--metric", "ip", "--vectors", atoms, "--queries", queries, "--chunk", "16", "--deadline", deadline, "--method", "exact", "--out", out)
-			r.wantCode(t, code)
-			if says := strings.Contains(r.err, "none wrong"); says != (code == exitOK) || strings.Contains(r.err, "bound: stopped early") == says {
-				t.Errorf("%s %s: the summary says\n%s", form, deadline, r.err)
+			r.WantCode(t, code)
+			if says := strings.Contains(r.Err, "none wrong"); says != (code == cli.ExitOK) || strings.Contains(r.Err, "bound: stopped early") == says {
+				t.Errorf("%s %s: the summary says\n%s", form, deadline, r.Err)
 			}
 			got := resultsIn(t, out)
 			if len(got) != 40 {
@@ -51,10 +52,10 @@ func TestFilesSayWhatIsComplete(t *testing.T) {
 			}
 			for _, a := range got {
 				want := batch.GuaranteeExact
-				if code == exitDeadline {
+				if code == cli.ExitDeadline {
 					want = batch.GuaranteeBound
 				}
-				if a.Partial != (code == exitDeadline) || a.Guarantee != string(want) || a.Exact == a.Partial {
+				if a.Partial != (code == cli.ExitDeadline) || a.Guarantee != string(want) || a.Exact == a.Partial {
 					t.Fatalf("%s %s, query %d: partial %v, guarantee %q, exact %v", form, deadline, a.Query, a.Partial, a.Guarantee, a.Exact)
 				}
 			}
@@ -62,9 +63,9 @@ func TestFilesSayWhatIsComplete(t *testing.T) {
 	}
 	for _, name := range []string{"r.ivecs", "r.ibin", "r.neighbors.ibin"} {
 		r := thresher(t, "search", "--metric", "ip", "--vectors", atoms, "--queries", queries, "--deadline", "10m", "--out", filepath.Join(dir, name))
-		r.wantCode(t, exitInput)
-		if !strings.Contains(r.err, "cannot say which; write .jsonl, .npz or .parquet") {
-			t.Error(r.err)
+		r.WantCode(t, cli.ExitInput)
+		if !strings.Contains(r.Err, "cannot say which; write .jsonl, .npz or .parquet") {
+			t.Error(r.Err)
 		}
 	}
 }
@@ -74,14 +75,14 @@ func TestCertifyKeepsUnfinished(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 300, 32), vectorFile(t, dir, "q.npy", 2, 40, 32)
 	right := filepath.Join(dir, "right.npz")
-	thresher(t, "search", "--metric", "ip", "--vectors", atoms, "--queries", queries, "-k3", "--method", "exact", "--out", right).wantCode(t, exitOK)
+	thresher(t, "search", "--metric", "ip", "--vectors", atoms, "--queries", queries, "-k3", "--method", "exact", "--out", right).WantCode(t, cli.ExitOK)
 	for _, form := range []string{"jsonl", "npz"} {
 		out := filepath.Join(dir, "proven."+form)
 		r := thresher(t, "certify", "--metric", "ip", "--vectors", atoms, "--queries", queries, "--answers", right, "--deadline", "1ns", "--out", out)
-		r.wantCode(t, exitDeadline)
+		r.WantCode(t, cli.ExitDeadline)
 		for _, text := range []string{"40 answers are kept as they were", "unknown, as no search was finished in time", "40 of 40 answers unproven", "bound: stopped early"} {
-			if !strings.Contains(r.err, text) {
-				t.Errorf("the summary lacks %q:\n%s", text, r.err)
+			if !strings.Contains(r.Err, text) {
+				t.Errorf("the summary lacks %q:\n%s", text, r.Err)
 			}
 		}
 		want, got := resultsIn(t, right), resultsIn(t, out)
@@ -92,7 +93,7 @@ func TestCertifyKeepsUnfinished(t *testing.T) {
 		}
 	}
 	// What is kept breaks no promise: its bound holds for it.
-	thresher(t, "verify", "--metric", "ip", "--vectors", atoms, "--queries", queries, "-k3", "--answers", filepath.Join(dir, "proven.jsonl")).wantCode(t, exitOK)
+	thresher(t, "verify", "--metric", "ip", "--vectors", atoms, "--queries", queries, "-k3", "--answers", filepath.Join(dir, "proven.jsonl")).WantCode(t, cli.ExitOK)
 }
 
 // TestResumeOfUnmarkedAnswers: answers that an earlier version stopped, and wrote without a mark, are not

@@ -10,13 +10,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 
 	"thresher/cmd/thresher/internal/corpus"
 	"thresher/cmd/thresher/internal/demo"
 	"thresher/dataset"
+	"thresher/internal/cli"
 )
 
 type demoFlags struct {
@@ -39,7 +39,7 @@ plain words, then searches every comment against all others next to a dense scan
 then explains one certificate line by line.`,
 		Example: `  thresher demo
   thresher demo --query "list the files in a directory"`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runDemo(cmd, f) },
 	}
 	cmd.Flags().StringArrayVar(&f.queries, "query", nil, "`text` to search for, in plain words, instead of the built-in questions and the comparison; may be repeated")
@@ -68,19 +68,19 @@ func (f *demoFlags) check() error {
 
 func (a *app) runDemo(cmd *cobra.Command, f *demoFlags) error {
 	if f.showLicense {
-		_, err := fmt.Fprint(a.out, corpus.License)
+		_, err := fmt.Fprint(a.Out, corpus.License)
 		return err
 	}
 	if err := f.check(); err != nil {
 		return err
 	}
 	if f.save != "" {
-		if err := refuseExisting(f.force, f.save); err != nil {
+		if err := cli.RefuseExisting(f.force, f.save); err != nil {
 			return err
 		}
 	}
 	o := &demo.Options{
-		Delta: a.config.Delta, Seed: a.config.Seed, Threads: a.config.Threads,
+		Delta: a.Config.Delta, Seed: a.Config.Seed, Threads: a.Config.Threads,
 		Queries: f.queries, Sample: f.sample,
 	}
 	if f.embedded {
@@ -98,9 +98,9 @@ func (a *app) runDemo(cmd *cobra.Command, f *demoFlags) error {
 	if o.Costs, err = a.costs(cmd.Context(), b); err != nil {
 		return err
 	}
-	stages := &stageProgress{app: a}
-	defer stages.end()
-	o.Progress = stages.set
+	stages := a.NewStages()
+	defer stages.End()
+	o.Progress = stages.Set
 
 	if !f.json {
 		_, err := demo.Run(cmd.Context(), o, clearing{a, stages})
@@ -110,51 +110,19 @@ func (a *app) runDemo(cmd *cobra.Command, f *demoFlags) error {
 	if err != nil {
 		return err
 	}
-	stages.end()
-	return json.NewEncoder(a.out).Encode(r)
-}
-
-// stageProgress shows one bar at a time, for the latest stage. It is safe for concurrent use.
-type stageProgress struct {
-	app *app
-
-	mu    sync.Mutex
-	stage string
-	bar   *progress
-}
-
-func (s *stageProgress) set(stage string, done, total int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.bar == nil || s.stage != stage {
-		s.clear()
-		s.stage, s.bar = stage, s.app.newProgress(stage)
-	}
-	s.bar.set(done, total)
-}
-
-func (s *stageProgress) end() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.clear()
-}
-
-func (s *stageProgress) clear() {
-	if s.bar != nil {
-		s.bar.done()
-		s.bar = nil
-	}
+	stages.End()
+	return json.NewEncoder(a.Out).Encode(r)
 }
 
 // clearing removes the bar before text is written, because both may go to one terminal.
 type clearing struct {
 	app    *app
-	stages *stageProgress
+	stages *cli.Stages
 }
 
 func (c clearing) Write(p []byte) (int, error) {
-	c.stages.end()
-	return c.app.out.Write(p)
+	c.stages.End()
+	return c.app.Out.Write(p)
 }
 
 // saveVectors writes rows to a new file at path; after an error there is none.

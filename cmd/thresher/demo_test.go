@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"thresher/cmd/thresher/internal/demo"
+	"thresher/internal/cli"
 )
 
 func TestDemoAnswersAQuestion(t *testing.T) {
@@ -16,10 +17,10 @@ func TestDemoAnswersAQuestion(t *testing.T) {
 	}
 	vectors := filepath.Join(t.TempDir(), "comments.npy")
 	got := thresher(t, "demo", "--embedded", "--json", "--save", vectors, "--query", "wait until all goroutines have finished")
-	got.wantCode(t, exitOK)
+	got.WantCode(t, cli.ExitOK)
 	var r demo.Report
-	if err := json.Unmarshal([]byte(got.out), &r); err != nil {
-		t.Fatalf("%v in %s", err, got.out)
+	if err := json.Unmarshal([]byte(got.Out), &r); err != nil {
+		t.Fatalf("%v in %s", err, got.Out)
 	}
 	if r.Source != "embedded extract" || r.Dimension != demo.Dim || r.Batch != nil || len(r.Questions) != 1 {
 		t.Fatalf("report %+v", r)
@@ -38,8 +39,8 @@ func TestDemoAnswersAQuestion(t *testing.T) {
 	if data := int64(r.Atoms) * int64(r.Dimension) * 4; info.Size() < data || info.Size() > data+1024 {
 		t.Errorf("%d bytes saved for %d x %d", info.Size(), r.Atoms, r.Dimension)
 	}
-	if got.err != "" {
-		t.Errorf("stderr is no terminal and yet says %q", got.err)
+	if got.Err != "" {
+		t.Errorf("stderr is no terminal and yet says %q", got.Err)
 	}
 }
 
@@ -48,12 +49,12 @@ func TestDemoRefuses(t *testing.T) {
 	if err := os.WriteFile(there, []byte("mine"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	thresher(t, "demo", "--save", there).wantError(t, there, "--overwrite")
-	thresher(t, "demo", "--delta", "2").wantError(t, "delta")
-	thresher(t, "demo", "more").wantError(t, "more")
-	thresher(t, "demo", "--save", "x.txt").wantError(t, "x.txt", ".npy")
-	thresher(t, "demo", "--sample", "-2").wantError(t, "--sample -2")
-	thresher(t, "demo", "--query", " ").wantError(t, "--query")
+	thresher(t, "demo", "--save", there).WantError(t, there, "--overwrite")
+	thresher(t, "demo", "--delta", "2").WantError(t, "delta")
+	thresher(t, "demo", "more").WantError(t, "more")
+	thresher(t, "demo", "--save", "x.txt").WantError(t, "x.txt", ".npy")
+	thresher(t, "demo", "--sample", "-2").WantError(t, "--sample -2")
+	thresher(t, "demo", "--query", " ").WantError(t, "--query")
 	if b, err := os.ReadFile(there); err != nil || string(b) != "mine" {
 		t.Errorf("the file that was there holds %q, %v", b, err)
 	}
@@ -61,9 +62,9 @@ func TestDemoRefuses(t *testing.T) {
 
 func TestDemoLicense(t *testing.T) {
 	got := thresher(t, "demo", "--license")
-	got.wantCode(t, exitOK)
-	if !strings.Contains(got.out, "Redistributions in binary form") {
-		t.Errorf("no licence in %q", got.out)
+	got.WantCode(t, cli.ExitOK)
+	if !strings.Contains(got.Out, "Redistributions in binary form") {
+		t.Errorf("no licence in %q", got.Out)
 	}
 }
 

@@ -39,9 +39,9 @@ type drawnChunk struct {
 // answers to all, in order, and asks of each in turn whether it is drawn.
 func eachDrawn[P any](ctx context.Context, d *drawnQueries, part func(*drawnChunk) (*P, error)) iter.Seq2[*P, error] {
 	return func(yield func(*P, error) bool) {
-		isIn := drawSample(d.total, d.sample, d.config.Seed)
-		p := d.newProgress(d.doing)
-		defer p.done()
+		isIn := drawSample(d.total, d.sample, d.Config.Seed)
+		p := d.NewProgress(d.doing)
+		defer p.Done()
 		var first int64
 		for {
 			rows, n, err := d.source.Next(ctx)
@@ -63,7 +63,7 @@ func eachDrawn[P any](ctx context.Context, d *drawnQueries, part func(*drawnChun
 				}
 			}
 			first += int64(n)
-			p.set(min(first, d.total), d.total)
+			p.Set(min(first, d.total), d.total)
 		}
 		if first != d.total {
 			yield(nil, fmt.Errorf("%s has %d answers for the %d queries of %s", d.answers.name, d.total, first, d.source.in.name))

@@ -69,7 +69,7 @@ func (b *backends) builds(a *app, d *demand) func(n, dim int, metric collection.
 		if d.joins {
 			return true
 		}
-		if a.config.Backend == backendCUDA { // for which building has not been measured
+		if a.Config.Backend == backendCUDA { // for which building has not been measured
 			return d.method != batch.Exact
 		}
 		req := batch.Request{Method: d.method, K: d.k}

@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"thresher/dataset"
+	"thresher/internal/cli"
+	"thresher/internal/cli/clitest"
 )
 
 // npyInts encodes integers as an npy of one dimension.
@@ -44,7 +46,7 @@ func npzFile(t *testing.T, dir, name string, arrays map[string][]byte) string {
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return writeFile(t, dir, name, b.Bytes())
+	return clitest.WriteFile(t, dir, name, b.Bytes())
 }
 
 // csrFile writes lists as a sparse matrix of scipy with a number of columns.
@@ -68,7 +70,7 @@ func jsonLists(t *testing.T, dir, name string, lists [][]int64) string {
 		}
 		b = append(append(b, line...), '\n')
 	}
-	return writeFile(t, dir, name, b)
+	return clitest.WriteFile(t, dir, name, b)
 }
 
 func ivecsLists(t *testing.T, dir, name string, lists [][]int64) string {
@@ -80,7 +82,7 @@ func ivecsLists(t *testing.T, dir, name string, lists [][]int64) string {
 			b = binary.LittleEndian.AppendUint32(b, uint32(id))
 		}
 	}
-	return writeFile(t, dir, name, b)
+	return clitest.WriteFile(t, dir, name, b)
 }
 
 // ranked returns the row numbers of the atoms by descending inner product with query j, in
@@ -110,7 +112,7 @@ func TestExclude(t *testing.T) {
 	const n, m, dim, k = 12_000, 6, 16, 5
 	dir := t.TempDir()
 	atomRows, queryRows := gaussian(1, n*dim), gaussian(2, m*dim)
-	atoms, queries := writeFile(t, dir, "a.npy", npy(atomRows, dim)), writeFile(t, dir, "q.npy", npy(queryRows, dim))
+	atoms, queries := clitest.WriteFile(t, dir, "a.npy", npy(atomRows, dim)), clitest.WriteFile(t, dir, "q.npy", npy(queryRows, dim))
 	r := rand.New(rand.NewPCG(1, 2))
 	lists := make([][]int64, m)
 	best := make([][]int64, m)
@@ -137,26 +139,26 @@ func TestExclude(t *testing.T) {
 		for _, method := range []string{"exact", "certain", "adaptive"} {
 			out := filepath.Join(dir, method+filepath.Base(exclude)+".jsonl")
 			args := []string{"--vectors", atoms, "--metric", "ip", "--queries", queries, "-k5", "--exclude", exclude}
-			thresher(t, append([]string{"search", "--method", method, "--chunk", "4", "--out", out}, args...)...).wantCode(t, exitOK)
+			thresher(t, append([]string{"search", "--method", method, "--chunk", "4", "--out", out}, args...)...).WantCode(t, cli.ExitOK)
 			for j, got := range answersOf(t, out) {
 				if diff := cmp.Diff(best[j], got.Rows); len(got.Rows)+len(best[j]) > 0 && diff != "" {
 					t.Errorf("%s, %s, query %d (-want +got):\n%s", filepath.Base(exclude), method, j, diff)
 				}
 			}
-			thresher(t, append([]string{"verify", "--answers", out}, args...)...).wantCode(t, exitOK)
+			thresher(t, append([]string{"verify", "--answers", out}, args...)...).WantCode(t, cli.ExitOK)
 		}
 	}
 	out := filepath.Join(dir, "plain.jsonl")
-	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k5", "--out", out).wantCode(t, exitOK)
-	thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k5", "--exclude", filepath.Join(dir, "seen.npz"), "--answers", out).wantCode(t, exitWrong)
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k5", "--out", out).WantCode(t, cli.ExitOK)
+	thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k5", "--exclude", filepath.Join(dir, "seen.npz"), "--answers", out).WantCode(t, cli.ExitWrong)
 }
 
 // TestExcludeByID: the ids of lists are those of the column that --ids names, and texts those of
 // the column id; a list can come from standard input.
 func TestExcludeByID(t *testing.T) {
 	dir := t.TempDir()
-	atoms := writeFile(t, dir, "a.jsonl", []byte(`{"id":"a","key":20,"v":[3,1]}`+"\n"+`{"id":"b","key":10,"v":[2,4]}`+"\n"+`{"id":"c","key":0,"v":[1,2]}`+"\n"))
-	queries := writeFile(t, dir, "q.jsonl", []byte("[1,0]\n[0,1]\n"))
+	atoms := clitest.WriteFile(t, dir, "a.jsonl", []byte(`{"id":"a","key":20,"v":[3,1]}`+"\n"+`{"id":"b","key":10,"v":[2,4]}`+"\n"+`{"id":"c","key":0,"v":[1,2]}`+"\n"))
+	queries := clitest.WriteFile(t, dir, "q.jsonl", []byte("[1,0]\n[0,1]\n"))
 	keys := csrFile(t, dir, "keys.npz", 21, [][]int64{{20}, {0, 10}})
 	for _, c := range []struct {
 		lists, stdin string
@@ -171,7 +173,7 @@ func TestExcludeByID(t *testing.T) {
 	} {
 		out := filepath.Join(dir, "r.jsonl")
 		args := append([]string{"--vectors", atoms, "--metric", "ip", "--queries", queries, "-k3", "--exclude", c.lists}, c.args...)
-		thresherWith(t, t.Context(), c.stdin, append([]string{"search", "--out", out, "--overwrite"}, args...)...).wantCode(t, exitOK)
+		thresherWith(t, t.Context(), c.stdin, append([]string{"search", "--out", out, "--overwrite"}, args...)...).WantCode(t, cli.ExitOK)
 		var got [][]int64
 		for _, r := range answersOf(t, out) {
 			got = append(got, r.Rows)
@@ -179,7 +181,7 @@ func TestExcludeByID(t *testing.T) {
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s %q (-want +got):\n%s", c.lists, c.stdin, diff)
 		}
-		thresherWith(t, t.Context(), c.stdin, append([]string{"verify", "--answers", out}, args...)...).wantCode(t, exitOK)
+		thresherWith(t, t.Context(), c.stdin, append([]string{"verify", "--answers", out}, args...)...).WantCode(t, cli.ExitOK)
 	}
 }
 
@@ -195,12 +197,12 @@ func TestExcludeRefusesBadInput(t *testing.T) {
 	fewer, more := csrFile(t, dir, "fewer.npz", 60, lists[1:]), jsonLists(t, dir, "more.jsonl", append(lists, nil))
 	moreOfLines := jsonLists(t, dir, "moreoflines.jsonl", [][]int64{{}, {}, {}})
 	broken := npzFile(t, dir, "broken.npz", map[string][]byte{"indptr": npyInts(0, 2, 1), "indices": npyInts(1, 2)})
-	lines := writeFile(t, dir, "lines.jsonl", []byte("[1,2,3,4,5,6,7,8,9,0,1,2]\n[1,2,3,4,5,6,7,8,9,0,1,2]\n"))
-	far := writeFile(t, dir, "far.jsonl", []byte(`{"query":900000000000000,"ids":[1]}`+"\n"))
-	named := writeFile(t, dir, "named.jsonl", []byte(strings.Repeat("[\"a\"]\n", 200)))
-	negative := writeFile(t, dir, "negative.jsonl", []byte(strings.Repeat("[]\n", 199)+"[-1]\n"))
+	lines := clitest.WriteFile(t, dir, "lines.jsonl", []byte("[1,2,3,4,5,6,7,8,9,0,1,2]\n[1,2,3,4,5,6,7,8,9,0,1,2]\n"))
+	far := clitest.WriteFile(t, dir, "far.jsonl", []byte(`{"query":900000000000000,"ids":[1]}`+"\n"))
+	named := clitest.WriteFile(t, dir, "named.jsonl", []byte(strings.Repeat("[\"a\"]\n", 200)))
+	negative := clitest.WriteFile(t, dir, "negative.jsonl", []byte(strings.Repeat("[]\n", 199)+"[-1]\n"))
 	out := filepath.Join(dir, "out.npz")
-	before := folderOf(t, dir)
+	before := clitest.FolderOf(t, dir)
 	search := func(queries, exclude string, more ...string) []string {
 		return append([]string{"search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--exclude", exclude, "--out", out}, more...)
 	}
@@ -233,15 +235,15 @@ func TestExcludeRefusesBadInput(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := thresher(t, c.args...)
 			if c.want == nil { // answered, or refused with a reason
-				if r.code != exitOK && r.code != exitInput {
-					t.Errorf("exit code %d: %s", r.code, r.err)
+				if r.Code != cli.ExitOK && r.Code != cli.ExitInput {
+					t.Errorf("exit code %d: %s", r.Code, r.Err)
 				}
 				os.Remove(out)
 				os.Remove(filepath.Join(dir, "ok.jsonl"))
 				return
 			}
-			r.wantError(t, c.want...)
-			after := slices.DeleteFunc(folderOf(t, dir), func(name string) bool { return name == "ok.jsonl" })
+			r.WantError(t, c.want...)
+			after := slices.DeleteFunc(clitest.FolderOf(t, dir), func(name string) bool { return name == "ok.jsonl" })
 			if !slices.Equal(after, before) {
 				t.Errorf("the folder holds %v, before %v", after, before)
 			}
@@ -264,15 +266,15 @@ func TestExcludeResumes(t *testing.T) {
 		return []string{"search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k4", "--exclude", exclude, "--out", out}
 	}
 	whole, out := filepath.Join(dir, "whole.npz"), filepath.Join(dir, "out.npz")
-	thresher(t, args(whole)...).wantCode(t, exitOK)
+	thresher(t, args(whole)...).WantCode(t, cli.ExitOK)
 	child(t, func(p *os.Process) { p.Kill() }, args(out)...)
-	thresher(t, append(args(out), "--resume", "--exclude", other)...).wantError(t, "other vectors or settings")
+	thresher(t, append(args(out), "--resume", "--exclude", other)...).WantError(t, "other vectors or settings")
 	r := thresher(t, append(args(out), "--resume")...)
-	r.wantCode(t, exitOK)
-	if !strings.Contains(r.err, "by an earlier run") || !bytes.Equal(readFile(t, whole), readFile(t, out)) {
-		t.Errorf("the answers differ from those of an uninterrupted run:\n%s", r.err)
+	r.WantCode(t, cli.ExitOK)
+	if !strings.Contains(r.Err, "by an earlier run") || !bytes.Equal(clitest.ReadFile(t, whole), clitest.ReadFile(t, out)) {
+		t.Errorf("the answers differ from those of an uninterrupted run:\n%s", r.Err)
 	}
-	thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k4", "--exclude", exclude, "--answers", out).wantCode(t, exitOK)
+	thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k4", "--exclude", exclude, "--answers", out).WantCode(t, cli.ExitOK)
 }
 
 // TestCertifyExcludes: answers with atoms that the query has seen are corrected.
@@ -297,14 +299,14 @@ func TestCertifyExcludes(t *testing.T) {
 			t.Errorf("query %d: %v", j, r.Rows)
 		}
 	}
-	thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--exclude", exclude, "--answers", out).wantCode(t, exitOK)
+	thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--exclude", exclude, "--answers", out).WantCode(t, cli.ExitOK)
 	var one dataset.Result
 	rewrite(t, out, filepath.Join(dir, "tampered.jsonl"), func(j int, r *dataset.Result) {
 		if j == 8 {
 			r.Rows[0], one = lists[8][0], *r
 		}
 	})
-	thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--exclude", exclude, "--ignore-scores", "--answers", filepath.Join(dir, "tampered.jsonl")).wantCode(t, exitWrong)
+	thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--exclude", exclude, "--ignore-scores", "--answers", filepath.Join(dir, "tampered.jsonl")).WantCode(t, cli.ExitWrong)
 	if one.Rows == nil {
 		t.Error("nothing was tampered with")
 	}

@@ -11,6 +11,7 @@ import (
 	"thresher/batch"
 	"thresher/config"
 	"thresher/dataset"
+	"thresher/internal/cli"
 	"thresher/join"
 	"thresher/tasks"
 )
@@ -47,7 +48,7 @@ of a row are in order, best first. Without --symmetric and --mutual each row has
 
 The rows found are kept next to the output until all are; --resume continues a run that
 was killed.`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runGraph(cmd.Context(), f) },
 	}
 	fs := cmd.Flags()
@@ -66,7 +67,7 @@ was killed.`,
 	fs.BoolVar(&f.json, "json", false, "summary as one JSON object on stdout")
 	addSettings(cmd, searchSettings()...)
 	fs.Lookup("k").Usage = "neighbours of each atom"
-	fs.Lookup("method").Usage += "; certain unless given"
+	fs.Lookup("method").DefValue = certainByDefault
 	return cmd
 }
 
@@ -75,7 +76,7 @@ func (f *graphFlags) check() error {
 	switch {
 	case f.atoms == "":
 		return f.refuse("--vectors names the file of vectors")
-	case f.out == "" || f.out == stdio:
+	case f.out == "" || f.out == cli.Stdio:
 		return f.refuse("--out names the file for the graph, ending in .npz, .parquet or .jsonl")
 	case f.symmetric && f.mutual:
 		return f.refuse("--symmetric and --mutual exclude each other")
@@ -90,8 +91,8 @@ func (a *app) runGraph(ctx context.Context, f *graphFlags) (err error) {
 	if err := f.check(); err != nil {
 		return err
 	}
-	s := &search{app: a, flags: &f.searchFlags, k: a.config.K, method: batch.Method(a.config.Method)}
-	if a.config.Origin("method").Kind == config.FromDefault {
+	s := &search{app: a, flags: &f.searchFlags, k: a.Config.K, method: batch.Method(a.Config.Method)}
+	if a.Config.Origin("method").Kind == config.FromDefault {
 		s.method = batch.Certain
 	}
 	if s.out, err = newAnswerFiles(&f.searchFlags); err != nil {
@@ -142,16 +143,16 @@ func (g *graphSearch) prepare(ctx context.Context) error {
 
 // options say which graph is wanted.
 func (g *graphSearch) options() tasks.GraphOptions {
-	c, f := g.config, g.flags
+	c, f := g.Config, g.flags
 	return tasks.GraphOptions{
-		GraphOptions: join.GraphOptions{K: g.k, Method: g.method, Delta: c.Delta, Epsilon: c.Epsilon, Threads: c.Threads, Memory: spareMemory(), Way: join.Way(f.way)},
+		GraphOptions: join.GraphOptions{K: g.k, Method: g.method, Delta: c.Delta, Epsilon: c.Epsilon, Threads: c.Threads, Memory: cli.SpareMemory(), Way: join.Way(f.way)},
 		Symmetric:    f.symmetric, Mutual: f.mutual, Distances: f.distances,
 	}
 }
 
 // buildRequest checks what depends on the atoms, and returns the request for their neighbours.
 func (g *graphSearch) buildRequest() (batch.Request, error) {
-	c, n := g.config, g.atoms.N
+	c, n := g.Config, g.atoms.N
 	if g.k > n-1 && n > 1 {
 		g.warnings = append(g.warnings, fmt.Sprintf("k reduced from %d to %d, the atoms other than the query itself", g.k, n-1))
 		g.k = n - 1
@@ -166,7 +167,7 @@ func (g *graphSearch) buildRequest() (batch.Request, error) {
 		return batch.Request{}, g.located(err, 0)
 	}
 	if need := o.UndirectedBytes(n); need > 0 {
-		if err := needMemory(fmt.Sprintf("joining the directions of %d rows of %d neighbours", n, g.k), need); err != nil {
+		if err := cli.NeedMemory(fmt.Sprintf("joining the directions of %d rows of %d neighbours", n, g.k), need); err != nil {
 			return batch.Request{}, err
 		}
 	}
@@ -177,15 +178,15 @@ func (g *graphSearch) buildRequest() (batch.Request, error) {
 
 // answer finds all rows and writes the graph.
 func (g *graphSearch) answer(ctx context.Context) error {
-	p := g.newProgress("searching")
-	defer p.done()
+	p := g.NewProgress("searching")
+	defer p.Done()
 	n := int64(g.atoms.N)
-	blocks := &rowBlocks{n: n, size: int64(g.config.Chunk), resume: g.out.rows.resume, log: g.out.outputs()[0]}
-	done, err := runChunks(ctx, g.search, blocks, func(done int64) { p.set(done, n) }, g.block)
+	blocks := &rowBlocks{n: n, size: int64(g.Config.Chunk), resume: g.out.rows.resume, log: g.out.outputs()[0]}
+	done, err := runChunks(ctx, g.search, blocks, func(done int64) { p.Set(done, n) }, g.block)
 	if err != nil {
 		return err
 	}
-	p.done()
+	p.Done()
 	if err := g.finish(ctx, done); err != nil {
 		return err
 	}

@@ -17,6 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"thresher/internal/cli"
+	"thresher/internal/cli/clitest"
 	"thresher/internal/draws"
 	"thresher/internal/vectors"
 	"thresher/tasks"
@@ -74,12 +76,12 @@ func TestGraph(t *testing.T) {
 	atoms := vectorFile(t, dir, "a.npy", 1, 400, 40)
 	for _, metric := range []string{"ip", "cosine", "l2"} {
 		answers, out := filepath.Join(dir, metric+".jsonl"), filepath.Join(dir, metric+".npz")
-		thresher(t, "search", "--vectors", atoms, "--queries", atoms, "--exclude-self", "-k7", "--method", "certain", "--metric", metric, "--out", answers).wantCode(t, exitOK)
+		thresher(t, "search", "--vectors", atoms, "--queries", atoms, "--exclude-self", "-k7", "--method", "certain", "--metric", metric, "--out", answers).WantCode(t, cli.ExitOK)
 		r := thresher(t, "graph", "--vectors", atoms, "-k7", "--metric", metric, "--out", out, "--certificates", out+".jsonl", "--chunk", "64")
-		r.wantCode(t, exitOK)
+		r.WantCode(t, cli.ExitOK)
 		for _, want := range []string{"400 rows of 7 neighbours, directed: 2800 edges", ": none wrong", "rows/s"} {
-			if !strings.Contains(r.err, want) {
-				t.Errorf("summary lacks %q:\n%s", want, r.err)
+			if !strings.Contains(r.Err, want) {
+				t.Errorf("summary lacks %q:\n%s", want, r.Err)
 			}
 		}
 		m := readCSR(t, out)
@@ -93,7 +95,7 @@ func TestGraph(t *testing.T) {
 				t.Fatalf("%s: row %d: %v %v, search: %v %v", metric, want.Query, ids, scores, want.Rows, want.Scores)
 			}
 		}
-		if n := bytes.Count(readFile(t, out+".jsonl"), []byte("\n")); n != 400 {
+		if n := bytes.Count(clitest.ReadFile(t, out+".jsonl"), []byte("\n")); n != 400 {
 			t.Errorf("%d certificates", n)
 		}
 	}
@@ -107,7 +109,7 @@ func TestGraphWithoutDirections(t *testing.T) {
 	for _, metric := range []string{"cosine", "l2"} {
 		make := func(name string, flags ...string) *csr {
 			out := filepath.Join(dir, metric+name+".npz")
-			thresher(t, append([]string{"graph", "--vectors", atoms, "-k5", "--metric", metric, "--out", out}, flags...)...).wantCode(t, exitOK)
+			thresher(t, append([]string{"graph", "--vectors", atoms, "-k5", "--metric", metric, "--out", out}, flags...)...).WantCode(t, cli.ExitOK)
 			return readCSR(t, out)
 		}
 		plain, symmetric, mutual, far := make("plain"), make("symmetric", "--symmetric"), make("mutual", "--mutual"), make("far", "--symmetric", "--distances")
@@ -157,28 +159,28 @@ func TestGraphWithoutDirections(t *testing.T) {
 // TestGraphTables: tables of edges name the atoms by their ids too.
 func TestGraphTables(t *testing.T) {
 	dir := t.TempDir()
-	atoms := writeFile(t, dir, "a.csv", []byte("id,x,y\nn,0,0\no,1,0\nfar,9,9\n"))
+	atoms := clitest.WriteFile(t, dir, "a.csv", []byte("id,x,y\nn,0,0\no,1,0\nfar,9,9\n"))
 	out := filepath.Join(dir, "g.jsonl")
 	r := thresher(t, "graph", "--vectors", atoms, "-k1", "--metric", "l2", "--out", out, "--json")
-	r.wantCode(t, exitOK)
+	r.WantCode(t, cli.ExitOK)
 	want := `{"source":0,"target":1,"score":1,"source_id":"n","target_id":"o"}
 {"source":1,"target":0,"score":1,"source_id":"o","target_id":"n"}
 {"source":2,"target":1,"score":145,"source_id":"far","target_id":"o"}
 `
-	if diff := cmp.Diff(want, string(readFile(t, out))); diff != "" {
+	if diff := cmp.Diff(want, string(clitest.ReadFile(t, out))); diff != "" {
 		t.Error(diff)
 	}
 	var s summary
-	if err := json.Unmarshal([]byte(r.out), &s); err != nil {
+	if err := json.Unmarshal([]byte(r.Out), &s); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(&tasks.GraphShape{Rows: 3, Edges: 3, Kind: "directed", Value: "score"}, s.Graph); diff != "" {
 		t.Error(diff)
 	}
 	r = thresher(t, "graph", "--vectors", atoms, "-k9", "--metric", "l2", "--out", filepath.Join(dir, "g.parquet"))
-	r.wantCode(t, exitOK)
-	if !strings.Contains(r.err, "k reduced from 9 to 2") || !strings.Contains(r.err, "6 edges") {
-		t.Errorf("k above the number of atoms:\n%s", r.err)
+	r.WantCode(t, cli.ExitOK)
+	if !strings.Contains(r.Err, "k reduced from 9 to 2") || !strings.Contains(r.Err, "6 edges") {
+		t.Errorf("k above the number of atoms:\n%s", r.Err)
 	}
 }
 
@@ -196,23 +198,23 @@ func TestGraphResumes(t *testing.T) {
 			chunks := 1 + random.IntN(40)
 			t.Run(filepath.Base(out), func(t *testing.T) {
 				t.Parallel()
-				thresher(t, args(whole)...).wantCode(t, exitOK)
+				thresher(t, args(whole)...).WantCode(t, cli.ExitOK)
 				cmd := childFor(t, chunks, func(p *os.Process) { p.Kill() }, args(out)...)
-				if cmd.ProcessState.Exited() || !exists(out+".progress") || exists(out) {
+				if cmd.ProcessState.Exited() || !clitest.Exists(out+".progress") || clitest.Exists(out) {
 					t.Fatalf("the child was not killed on its way: %v", cmd.ProcessState)
 				}
 				appendTo(t, out+".spool", []byte("torn")) // as a power failure may
-				thresher(t, args(out)...).wantError(t, "--resume", "--overwrite")
-				thresher(t, append(args(out), "--resume", "-k5")...).wantError(t, "other vectors or settings")
+				thresher(t, args(out)...).WantError(t, "--resume", "--overwrite")
+				thresher(t, append(args(out), "--resume", "-k5")...).WantError(t, "other vectors or settings")
 				r := thresher(t, append(args(out), "--resume")...)
-				r.wantCode(t, exitOK)
-				if !strings.Contains(r.err, "by an earlier run") {
-					t.Errorf("summary does not tell of the earlier run:\n%s", r.err)
+				r.WantCode(t, cli.ExitOK)
+				if !strings.Contains(r.Err, "by an earlier run") {
+					t.Errorf("summary does not tell of the earlier run:\n%s", r.Err)
 				}
-				if !bytes.Equal(readFile(t, out), readFile(t, whole)) {
+				if !bytes.Equal(clitest.ReadFile(t, out), clitest.ReadFile(t, whole)) {
 					t.Error("the graph differs from that of an uninterrupted run")
 				}
-				if exists(out + ".spool") {
+				if clitest.Exists(out + ".spool") {
 					t.Error("the spool was left behind")
 				}
 			})
@@ -225,28 +227,28 @@ func TestGraphResumes(t *testing.T) {
 func TestGraphOfPairsResumes(t *testing.T) {
 	dir := t.TempDir()
 	const n, dim = 4500, 64
-	atoms := writeFile(t, dir, "a.npy", npy(vectors.PowerLaw(vectors.Rand(1), n, dim), dim))
+	atoms := clitest.WriteFile(t, dir, "a.npy", npy(vectors.PowerLaw(vectors.Rand(1), n, dim), dim))
 	whole, out := filepath.Join(dir, "whole.npz"), filepath.Join(dir, "g.npz")
 	args := func(out string) []string {
 		return []string{"graph", "--vectors", atoms, "-k4", "--metric", "cosine", "--out", out, "--certificates", out + ".jsonl", "--way", "pairs"}
 	}
-	thresher(t, args(whole)...).wantCode(t, exitOK)
-	if first := bytes.SplitN(readFile(t, whole+".jsonl"), []byte(","), 2)[0]; string(first) == `{"query":0` {
+	thresher(t, args(whole)...).WantCode(t, cli.ExitOK)
+	if first := bytes.SplitN(clitest.ReadFile(t, whole+".jsonl"), []byte(","), 2)[0]; string(first) == `{"query":0` {
 		t.Error("the atoms were searched one by one")
 	}
 	random := draws.Rand(2)
 	for range 3 {
 		cmd := childFor(t, 1+random.IntN(40), func(p *os.Process) { p.Kill() }, append(args(out), "--resume")...)
-		if cmd.ProcessState.Exited() || exists(out) {
+		if cmd.ProcessState.Exited() || clitest.Exists(out) {
 			t.Fatalf("the child was not killed on its way: %v", cmd.ProcessState)
 		}
 		appendTo(t, out+".spool", []byte("torn"))
 	}
-	thresher(t, append(args(out), "--resume")...).wantCode(t, exitOK)
-	if !bytes.Equal(readFile(t, out), readFile(t, whole)) {
+	thresher(t, append(args(out), "--resume")...).WantCode(t, cli.ExitOK)
+	if !bytes.Equal(clitest.ReadFile(t, out), clitest.ReadFile(t, whole)) {
 		t.Error("the graph differs from that of an uninterrupted run")
 	}
-	if n := bytes.Count(readFile(t, out+".jsonl"), []byte("\n")); n != 4500 {
+	if n := bytes.Count(clitest.ReadFile(t, out+".jsonl"), []byte("\n")); n != 4500 {
 		t.Errorf("%d certificates", n)
 	}
 }
@@ -258,10 +260,10 @@ func TestGraphStopsCleanly(t *testing.T) {
 	out := filepath.Join(dir, "g.npz")
 	args := []string{"graph", "--vectors", atoms, "--metric", "ip", "-k4", "--out", out}
 	cmd := child(t, func(p *os.Process) { p.Signal(syscall.SIGINT) }, args...)
-	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted || exists(out) || !exists(out+".progress") {
+	if code := cmd.ProcessState.ExitCode(); code != cli.ExitInterrupted || clitest.Exists(out) || !clitest.Exists(out+".progress") {
 		t.Fatalf("exit code %d", code)
 	}
-	thresher(t, append(args, "--resume")...).wantCode(t, exitOK)
+	thresher(t, append(args, "--resume")...).WantCode(t, cli.ExitOK)
 }
 
 func TestGraphBadInput(t *testing.T) {
@@ -269,8 +271,8 @@ func TestGraphBadInput(t *testing.T) {
 	atoms := vectorFile(t, dir, "a.npy", 1, 40, 3)
 	one := vectorFile(t, dir, "one.npy", 1, 1, 3)
 	out := filepath.Join(dir, "g.npz")
-	there := writeFile(t, dir, "there.npz", []byte("precious"))
-	nan := writeFile(t, dir, "nan.csv", []byte("5,2\n3,NaN\n"))
+	there := clitest.WriteFile(t, dir, "there.npz", []byte("precious"))
+	nan := clitest.WriteFile(t, dir, "nan.csv", []byte("5,2\n3,NaN\n"))
 	for _, c := range []struct {
 		name string
 		args []string
@@ -297,13 +299,13 @@ func TestGraphBadInput(t *testing.T) {
 		{"certificates of another name", []string{"--vectors", atoms, "--metric", "ip", "--out", out, "--certificates", "c.txt"}, []string{"c.txt", ".jsonl"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			thresher(t, append([]string{"graph"}, c.args...)...).wantError(t, c.want...)
-			if exists(out) || exists(out+".progress") || exists(out+".spool") {
+			thresher(t, append([]string{"graph"}, c.args...)...).WantError(t, c.want...)
+			if clitest.Exists(out) || clitest.Exists(out+".progress") || clitest.Exists(out+".spool") {
 				t.Error("something was written")
 			}
 		})
 	}
-	if string(readFile(t, there)) != "precious" {
+	if string(clitest.ReadFile(t, there)) != "precious" {
 		t.Error("an existing output was changed")
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"thresher/internal/cli"
 	"thresher/service/api"
 	"thresher/service/client"
 )
@@ -47,7 +48,7 @@ Exit codes: 0 ready; 1 not ready, or no answer within --timeout; 2 usage error.`
 		Example: `  thresher health
   thresher health --listen :9090
   thresher health --server https://search.example.org --timeout 10s`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runHealth(cmd.Context(), f) },
 	}
 	cmd.Flags().StringVar(&f.server, "server", "", "`address` of the server")
@@ -78,12 +79,12 @@ func (a *app) runHealth(ctx context.Context, f *healthFlags) error {
 		err = fmt.Errorf("no answer within --timeout %v", f.timeout)
 	}
 	if err != nil {
-		return &exitError{exitWrong, fmt.Errorf("health: %s: %w", c.Server(), err)}
+		return cli.Exit(cli.ExitWrong, fmt.Errorf("health: %s: %w", c.Server(), err))
 	}
 	if f.json {
-		return json.NewEncoder(a.out).Encode(said)
+		return json.NewEncoder(a.Out).Encode(said)
 	}
-	fmt.Fprintf(a.out, "%s is %s\n", c.Server(), said.Status)
+	fmt.Fprintf(a.Out, "%s is %s\n", c.Server(), said.Status)
 	return nil
 }
 
@@ -104,7 +105,7 @@ func (a *app) healthClient(f *healthFlags) (*client.Client, error) {
 
 // ownServer returns the URL of the server on this machine that the settings describe.
 func (a *app) ownServer() (string, error) {
-	c := &a.config.Server
+	c := &a.Config.Server
 	host, port, err := net.SplitHostPort(c.Listen)
 	if err != nil {
 		return "", err

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"thresher/config"
+	"thresher/internal/cli"
+	"thresher/internal/cli/clitest"
 	"thresher/service/client"
 )
 
@@ -47,24 +49,24 @@ func TestHealth(t *testing.T) {
 		code     int
 		out, err string
 	}{
-		"ready":                 {[]string{"--server", ready}, exitOK, ready + " is ready\n", ""},
-		"ready, in JSON":        {[]string{"--server", ready, "--json"}, exitOK, `{"status":"ready","backends":[`, ""},
-		"alive":                 {[]string{"--server", ready, "--live"}, exitOK, ready + " is alive\n", ""},
-		"loading":               {[]string{"--server", loading}, exitWrong, "", "collections are being loaded (503 not-ready)"},
-		"loading, and alive":    {[]string{"--server", loading, "--live"}, exitOK, loading + " is alive\n", ""},
-		"silent":                {[]string{"--server", silent, "--timeout", "50ms"}, exitWrong, "", "no answer within --timeout 50ms"},
-		"silent, asked live":    {[]string{"--server", silent, "--live", "--timeout", "50ms"}, exitWrong, "", "no answer within --timeout 50ms"},
-		"no time":               {[]string{"--server", ready, "--timeout", "0s"}, exitInput, "", "--timeout 0s is not above 0"},
-		"no address":            {[]string{"--server", "127.0.0.1:1"}, exitInput, "", "127.0.0.1:1"},
-		"any port":              {[]string{"--listen", "127.0.0.1:0"}, exitInput, "", "give the server's address by --server"},
-		"an argument":           {[]string{"now"}, exitInput, "", `health: unexpected argument "now"`},
-		"what --listen listens": {[]string{"--listen", strings.TrimPrefix(ready, "http://")}, exitOK, ready + " is ready\n", ""},
+		"ready":                 {[]string{"--server", ready}, cli.ExitOK, ready + " is ready\n", ""},
+		"ready, in JSON":        {[]string{"--server", ready, "--json"}, cli.ExitOK, `{"status":"ready","backends":[`, ""},
+		"alive":                 {[]string{"--server", ready, "--live"}, cli.ExitOK, ready + " is alive\n", ""},
+		"loading":               {[]string{"--server", loading}, cli.ExitWrong, "", "collections are being loaded (503 not-ready)"},
+		"loading, and alive":    {[]string{"--server", loading, "--live"}, cli.ExitOK, loading + " is alive\n", ""},
+		"silent":                {[]string{"--server", silent, "--timeout", "50ms"}, cli.ExitWrong, "", "no answer within --timeout 50ms"},
+		"silent, asked live":    {[]string{"--server", silent, "--live", "--timeout", "50ms"}, cli.ExitWrong, "", "no answer within --timeout 50ms"},
+		"no time":               {[]string{"--server", ready, "--timeout", "0s"}, cli.ExitInput, "", "--timeout 0s is not above 0"},
+		"no address":            {[]string{"--server", "127.0.0.1:1"}, cli.ExitInput, "", "127.0.0.1:1"},
+		"any port":              {[]string{"--listen", "127.0.0.1:0"}, cli.ExitInput, "", "give the server's address by --server"},
+		"an argument":           {[]string{"now"}, cli.ExitInput, "", `health: unexpected argument "now"`},
+		"what --listen listens": {[]string{"--listen", strings.TrimPrefix(ready, "http://")}, cli.ExitOK, ready + " is ready\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := thresher(t, append([]string{"health", "--timeout", "1m"}, x.args...)...)
-			r.wantCode(t, x.code)
-			if !strings.Contains(r.out, x.out) || (r.out == "") != (x.out == "") || !strings.Contains(r.err, x.err) || (r.err == "") != (x.err == "") {
-				t.Errorf("stdout %q, stderr %q; want %q, %q", r.out, r.err, x.out, x.err)
+			r.WantCode(t, x.code)
+			if !strings.Contains(r.Out, x.out) || (r.Out == "") != (x.out == "") || !strings.Contains(r.Err, x.err) || (r.Err == "") != (x.err == "") {
+				t.Errorf("stdout %q, stderr %q; want %q, %q", r.Out, r.Err, x.out, x.err)
 			}
 		})
 	}
@@ -90,8 +92,8 @@ func TestHealthOfNothing(t *testing.T) {
 	r := thresher(t, "health", "--timeout", "1m", "--server", "http://"+l.Addr().String())
 	l.Close()
 	<-cut
-	if r.wantCode(t, exitWrong); !strings.Contains(r.err, "no answer from "+l.Addr().String()) {
-		t.Errorf("stderr %q", r.err)
+	if r.WantCode(t, cli.ExitWrong); !strings.Contains(r.Err, "no answer from "+l.Addr().String()) {
+		t.Errorf("stderr %q", r.Err)
 	}
 }
 
@@ -102,16 +104,16 @@ func TestHealthOfOwnServer(t *testing.T) {
 	cert, key := selfSigned(t, dir)
 	s := serve(t, filepath.Join(dir, "data"), "--tls-cert="+cert, "--tls-key="+key)
 	settings := filepath.Join(dir, "settings.yaml")
-	writeFile(t, dir, "settings.yaml", []byte("listen: "+strings.TrimPrefix(s.url, "https://")+"\ntls:\n  cert: "+cert+"\n"))
+	clitest.WriteFile(t, dir, "settings.yaml", []byte("listen: "+strings.TrimPrefix(s.url, "https://")+"\ntls:\n  cert: "+cert+"\n"))
 	r := thresher(t, "health", "--timeout", "1m", "--config", settings, "--live")
-	if r.wantCode(t, exitOK); r.out != s.url+" is alive\n" {
-		t.Errorf("stdout %q", r.out)
+	if r.WantCode(t, cli.ExitOK); r.Out != s.url+" is alive\n" {
+		t.Errorf("stdout %q", r.Out)
 	}
 	r = thresher(t, "health", "--timeout", "1m", "--server", s.url, "--live")
-	if r.wantCode(t, exitWrong); !strings.Contains(r.err, "certificate") {
-		t.Errorf("stderr %q", r.err)
+	if r.WantCode(t, cli.ExitWrong); !strings.Contains(r.Err, "certificate") {
+		t.Errorf("stderr %q", r.Err)
 	}
-	s.stop().wantCode(t, exitOK)
+	s.stop().WantCode(t, cli.ExitOK)
 }
 
 func TestOwnServer(t *testing.T) {
@@ -119,7 +121,7 @@ func TestOwnServer(t *testing.T) {
 		":80": "http://localhost:80", "0.0.0.0:81": "http://localhost:81", "[::]:82": "http://localhost:82",
 		"127.0.0.1:83": "http://127.0.0.1:83", "[::1]:84": "http://[::1]:84", "search:85": "http://search:85",
 	} {
-		a := &app{config: &config.Config{Server: config.Server{Listen: listen}}}
+		a := &app{App: &cli.App{Config: &config.Config{Server: config.Server{Listen: listen}}}}
 		if got, err := a.ownServer(); err != nil || got != want {
 			t.Errorf("listen %s: %q, %v; want %q", listen, got, err, want)
 		}

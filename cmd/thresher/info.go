@@ -13,6 +13,7 @@ import (
 
 	"thresher/collection"
 	"thresher/dataset"
+	"thresher/internal/cli"
 )
 
 // infoArgument stands for the argument of info where others have a flag.
@@ -85,27 +86,27 @@ func (a *app) describeCollection(in input, asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		return json.NewEncoder(a.out).Encode(info)
+		return json.NewEncoder(a.Out).Encode(info)
 	}
-	t := newTable(a.out)
-	t.row("file", info.Path)
-	t.row("version", info.Version)
-	t.row("atoms", info.N)
-	t.row("dimension", info.Dim)
+	t := cli.NewTable(a.Out)
+	t.Row("file", info.Path)
+	t.Row("version", info.Version)
+	t.Row("atoms", info.N)
+	t.Row("dimension", info.Dim)
 	if info.Coordinates != nil {
-		t.row("columns", "vectors from "+dataset.Ranges(info.Coordinates))
+		t.Row("columns", "vectors from "+dataset.Ranges(info.Coordinates))
 	}
-	t.row("metric", info.Metric)
+	t.Row("metric", info.Metric)
 	describeRounding(t, info)
-	t.row("basis", info.Basis)
-	t.row("seed", info.Seed)
-	t.row("head", info.Head)
-	t.row("rotated", info.Rotated)
-	t.row("size", megabytes(info.FileBytes))
+	t.Row("basis", info.Basis)
+	t.Row("seed", info.Seed)
+	t.Row("head", info.Head)
+	t.Row("rotated", info.Rotated)
+	t.Row("size", megabytes(info.FileBytes))
 	for _, name := range slices.Sorted(maps.Keys(info.Sections)) {
-		t.row("  "+name, megabytes(info.Sections[name]))
+		t.Row("  "+name, megabytes(info.Sections[name]))
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 func (a *app) describeVectors(in input, column string, asJSON bool) error {
@@ -123,28 +124,28 @@ func (a *app) describeVectors(in input, column string, asJSON bool) error {
 	layout := dataset.LayoutOf(r)
 	info.columnsRead, info.IDs, info.Dropped = columnsOf(layout, nil), layout.IDs, layout.Dropped
 	if asJSON {
-		return json.NewEncoder(a.out).Encode(info)
+		return json.NewEncoder(a.Out).Encode(info)
 	}
-	t := newTable(a.out)
-	t.row("file", info.Path)
+	t := cli.NewTable(a.Out)
+	t.Row("file", info.Path)
 	if format != dataset.Unknown {
-		t.row("format", format)
+		t.Row("format", format)
 	}
 	if info.Rows >= 0 {
-		t.row("rows", info.Rows)
+		t.Row("rows", info.Rows)
 	} else {
-		t.row("rows", "known once read")
+		t.Row("rows", "known once read")
 	}
-	t.row("dimension", info.Dim)
+	t.Row("dimension", info.Dim)
 	info.print(t)
 	if info.IDs != "" {
-		t.row("ids", info.IDs)
+		t.Row("ids", info.IDs)
 	}
 	if len(info.Dropped) > 0 {
-		t.row("dropped", dataset.Ranges(info.Dropped))
+		t.Row("dropped", dataset.Ranges(info.Dropped))
 	}
-	t.row("size", megabytes(info.FileBytes))
-	return t.flush()
+	t.Row("size", megabytes(info.FileBytes))
+	return t.Flush()
 }
 
 func (a *app) describeAnswers(ctx context.Context, in input, asJSON bool) error {
@@ -153,24 +154,24 @@ func (a *app) describeAnswers(ctx context.Context, in input, asJSON bool) error 
 		return err
 	}
 	if asJSON {
-		return json.NewEncoder(a.out).Encode(info)
+		return json.NewEncoder(a.Out).Encode(info)
 	}
-	t := newTable(a.out)
-	t.row("file", info.Path)
+	t := cli.NewTable(a.Out)
+	t.Row("file", info.Path)
 	if info.Format != dataset.Unknown {
-		t.row("format", info.Format)
+		t.Row("format", info.Format)
 	}
-	t.row("queries", info.Queries)
+	t.Row("queries", info.Queries)
 	if info.Queries > 0 {
-		t.row("atoms", fmt.Sprintf("%d to %d an answer, %s", info.Shortest, info.Longest, info.IDs))
+		t.Row("atoms", fmt.Sprintf("%d to %d an answer, %s", info.Shortest, info.Longest, info.IDs))
 	}
 	scores := "none"
 	if info.Scores {
 		scores = "one an atom"
 	}
-	t.row("scores", scores)
-	t.row("size", megabytes(info.FileBytes))
-	return t.flush()
+	t.Row("scores", scores)
+	t.Row("size", megabytes(info.FileBytes))
+	return t.Flush()
 }
 
 // newAnswersInfo reads all answers of a file.

@@ -15,10 +15,8 @@ import (
 
 	"thresher/collection"
 	"thresher/dataset"
+	"thresher/internal/cli"
 )
-
-// stdio is the path that means standard input or output.
-const stdio = "-"
 
 // collectionSuffix is the extension of prepared collections.
 const collectionSuffix = ".thresher"
@@ -49,11 +47,11 @@ func (a *app) openInput(ctx context.Context, flag, path string) (input, error) {
 	if path == "" {
 		return input{}, fmt.Errorf("--%s: no file named", flag)
 	}
-	open, name := func() (io.ReadCloser, error) { return io.NopCloser(a.in), nil }, "standard input"
-	if path != stdio {
+	open, name := func() (io.ReadCloser, error) { return io.NopCloser(a.In), nil }, "standard input"
+	if path != cli.Stdio {
 		info, err := os.Stat(path)
 		if err != nil || info.Mode().IsRegular() || info.IsDir() {
-			return input{path: path, name: path, flag: flag, header: a.reading.header, denseLimit: a.config.DenseLimit, readLimit: a.config.ReadLimit}, nil // opening it reports the error
+			return input{path: path, name: path, flag: flag, header: a.reading.header, denseLimit: a.Config.DenseLimit, readLimit: a.Config.ReadLimit}, nil // opening it reports the error
 		}
 		open, name = func() (io.ReadCloser, error) { return os.Open(path) }, path
 	}
@@ -61,7 +59,7 @@ func (a *app) openInput(ctx context.Context, flag, path string) (input, error) {
 	if err != nil {
 		return input{}, fmt.Errorf("--%s: spooling %s: %w", flag, name, err)
 	}
-	in := input{path: f.Name(), name: name, temp: true, flag: flag, header: a.reading.header, denseLimit: a.config.DenseLimit, readLimit: a.config.ReadLimit}
+	in := input{path: f.Name(), name: name, temp: true, flag: flag, header: a.reading.header, denseLimit: a.Config.DenseLimit, readLimit: a.Config.ReadLimit}
 	if err := copyToFile(ctx, f, open); err != nil {
 		in.remove()
 		return input{}, fmt.Errorf("--%s: spooling %s to %s: %w", flag, name, in.path, err)

@@ -135,7 +135,7 @@ func (a *app) decideIntegers(ctx context.Context, f *answered) error {
 		return found.refuse(f.answers.name)
 	}
 	f.ids.integers = []string{rowIntegers, idIntegers}[by]
-	a.log.Info("the stated scores say what integers are", "file", f.answers.name, "integers", f.ids.integers)
+	a.Log.Info("the stated scores say what integers are", "file", f.answers.name, "integers", f.ids.integers)
 	return nil
 }
 

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"thresher/dataset"
+	"thresher/internal/cli"
+	"thresher/internal/cli/clitest"
 )
 
 // idFile writes n vectors with a column of ids, a permutation of the row numbers where whole is nil.
@@ -21,7 +23,7 @@ func idFile(t *testing.T, dir, name, column string, n, dim int, id func(row int)
 		v := strings.ReplaceAll(fmt.Sprint(rows[i*dim:(i+1)*dim]), " ", ",")
 		fmt.Fprintf(&b, `{%q:%s,"vector":%s}`+"\n", column, id(i), v)
 	}
-	return writeFile(t, dir, name, b.Bytes())
+	return clitest.WriteFile(t, dir, name, b.Bytes())
 }
 
 func permuted(n int) func(int) string {
@@ -46,12 +48,12 @@ func TestAnswersByIDs(t *testing.T) {
 				files := []string{"--vectors", atoms, "--queries", queries, "--ids", column, "--metric", "cosine"}
 				r := thresher(t, append([]string{"search", "-k5", "--method", "exact", "--out", out}, files...)...)
 				if (format == ".ivecs" || format == ".ibin") && kind != "integers" {
-					r.wantError(t, "--out", "holds integers below 2^31", "without --ids")
+					r.WantError(t, "--out", "holds integers below 2^31", "without --ids")
 					continue
 				}
-				r.wantCode(t, exitOK)
+				r.WantCode(t, cli.ExitOK)
 				files = append(files, "--answers", out)
-				thresher(t, append([]string{"verify", "--guarantee", "exact"}, files...)...).wantCode(t, exitOK)
+				thresher(t, append([]string{"verify", "--guarantee", "exact"}, files...)...).WantCode(t, cli.ExitOK)
 				if r := recallOf(t, files...); r.Recall != 1 || r.Queries != 30 {
 					t.Errorf("%s %s: recall %+v", kind, format, r.RecallReport)
 				}
@@ -72,7 +74,7 @@ func TestIntegersOfAnswers(t *testing.T) {
 	atoms, queries := idFile(t, dir, "a.jsonl", "id", n, dim, permuted(n)), vectorFile(t, dir, "q.npy", 32, 30, dim)
 	files := []string{"--vectors", atoms, "--queries", queries, "--metric", "cosine"}
 	found := filepath.Join(dir, "found.jsonl")
-	thresher(t, append([]string{"search", "-k5", "--method", "exact", "--out", found}, files...)...).wantCode(t, exitOK)
+	thresher(t, append([]string{"search", "-k5", "--method", "exact", "--out", found}, files...)...).WantCode(t, cli.ExitOK)
 	right := readAnswers(t, found)
 
 	write := func(name string, byID, scored bool, shift int64) string {
@@ -90,7 +92,7 @@ func TestIntegersOfAnswers(t *testing.T) {
 			}
 			b.Write(dataset.AppendJSONL(nil, &line, true))
 		}
-		return writeFile(t, dir, name, b.Bytes())
+		return clitest.WriteFile(t, dir, name, b.Bytes())
 	}
 	for _, byID := range []bool{false, true} {
 		name := fmt.Sprintf("ids-%v", byID)
@@ -101,7 +103,7 @@ func TestIntegersOfAnswers(t *testing.T) {
 		}
 		for _, args := range [][]string{{"--answers", scored}, append([]string{"--answers", scored}, word...), append([]string{"--answers", bare}, word...)} {
 			args = append(args, files...)
-			thresher(t, append([]string{"verify", "--guarantee", "exact"}, args...)...).wantCode(t, exitOK)
+			thresher(t, append([]string{"verify", "--guarantee", "exact"}, args...)...).WantCode(t, cli.ExitOK)
 			if r := recallOf(t, args...); r.Recall != 1 {
 				t.Errorf("%q: recall %+v", args, r.RecallReport)
 			}
@@ -115,12 +117,12 @@ func TestIntegersOfAnswers(t *testing.T) {
 			if verb == "search" {
 				args[1] = "--candidates"
 			}
-			thresher(t, args...).wantError(t, name+".jsonl", "can be row numbers of", "or ids of its column id", "--ids id", "--integers rows")
+			thresher(t, args...).WantError(t, name+".jsonl", "can be row numbers of", "or ids of its column id", "--ids id", "--integers rows")
 		}
-		thresher(t, append([]string{"search", "--exclude", bare}, files...)...).wantError(t, "can be row numbers of", "--integers rows")
-		thresher(t, append(append([]string{"search", "-k3", "--exclude", bare}, word...), files...)...).wantCode(t, exitOK)
+		thresher(t, append([]string{"search", "--exclude", bare}, files...)...).WantError(t, "can be row numbers of", "--integers rows")
+		thresher(t, append(append([]string{"search", "-k3", "--exclude", bare}, word...), files...)...).WantCode(t, cli.ExitOK)
 	}
-	thresher(t, append([]string{"recall", "--answers", found, "--integers", "names"}, files...)...).wantError(t, "--integers", "none of rows, ids")
+	thresher(t, append([]string{"recall", "--answers", found, "--integers", "names"}, files...)...).WantError(t, "--integers", "none of rows, ids")
 
 	// Ids that are no row numbers leave one reading.
 	far := idFile(t, dir, "far.jsonl", "id", n, dim, func(row int) string { return fmt.Sprint((row*7+3)%n + 1000) })

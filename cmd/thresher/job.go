@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"thresher/internal/cli"
 	"thresher/service/client"
 )
 
@@ -48,7 +49,7 @@ Exit codes: 0 success; 1 the job failed, expired, was cancelled or is not done y
 		Example: `  thresher job submit queries.npy --collection films -k 10 --output-format npz
   thresher job wait batch_abc
   thresher job fetch batch_abc --out answers.npz`,
-		Args: noSuchVerb,
+		Args: cli.NoSuchVerb,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	f.addFlags(cmd.PersistentFlags())
@@ -127,7 +128,7 @@ func withExitCode(err error) error {
 	var p *client.Problem
 	switch {
 	case errors.As(err, &lost), errors.As(err, &p) && p.Status >= 500:
-		return &exitError{exitBackend, err}
+		return cli.Exit(cli.ExitBackend, err)
 	}
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"thresher/internal/atomicfile"
+	"thresher/internal/cli"
 	"thresher/service/api"
 	"thresher/service/client"
 )
@@ -59,18 +60,18 @@ func (j *jobFetch) check() error {
 	switch {
 	case !j.wanted():
 		return errors.New(j.verb + ": --out or --errors names a file to write")
-	case j.out == stdio && j.json:
+	case j.out == cli.Stdio && j.json:
 		return errors.New(j.verb + ": --json puts a summary on stdout, where the answers go; name an --out file")
-	case j.errors == stdio:
+	case j.errors == cli.Stdio:
 		return errors.New(j.verb + ": --errors names a file")
 	case j.out != "" && j.errors != "" && filepath.Clean(j.out) == filepath.Clean(j.errors):
 		return fmt.Errorf("%s: %s is named for answers and errors", j.verb, j.out)
 	}
 	for _, path := range []string{j.out, j.errors} {
-		if path == "" || path == stdio {
+		if path == "" || path == cli.Stdio {
 			continue
 		}
-		if err := refuseExisting(j.force, path); err != nil {
+		if err := cli.RefuseExisting(j.force, path); err != nil {
 			return err
 		}
 	}
@@ -90,7 +91,7 @@ func (a *app) runFetch(ctx context.Context, j *jobFetch, id string) error {
 		return withExitCode(err)
 	}
 	if !b.Status.Final() {
-		return &exitError{exitWrong, fmt.Errorf("batch %s is not done: %s, %s; thresher job wait %s waits for it", id, statusOf(&b), countsOf(&b), id)}
+		return cli.Exit(cli.ExitWrong, fmt.Errorf("batch %s is not done: %s, %s; thresher job wait %s waits for it", id, statusOf(&b), countsOf(&b), id))
 	}
 	return a.fetchAll(ctx, c, j, b)
 }
@@ -108,7 +109,7 @@ func (a *app) fetchAll(ctx context.Context, c *client.Client, j *jobFetch, b api
 			continue
 		}
 		if x.id == nil {
-			fmt.Fprintf(a.err, "batch %s has no %s; %s is not written\n", id, x.what, x.path)
+			fmt.Fprintf(a.Err, "batch %s has no %s; %s is not written\n", id, x.what, x.path)
 			continue
 		}
 		n, err := a.fetch(ctx, c, *x.id, x.path, j.force)
@@ -119,7 +120,7 @@ func (a *app) fetchAll(ctx context.Context, c *client.Client, j *jobFetch, b api
 		report.Bytes += n
 	}
 	if j.json {
-		if err := json.NewEncoder(a.out).Encode(report); err != nil {
+		if err := json.NewEncoder(a.Out).Encode(report); err != nil {
 			return err
 		}
 	}
@@ -132,13 +133,13 @@ func (a *app) fetch(ctx context.Context, c *client.Client, id, path string, forc
 	if err != nil {
 		return 0, err
 	}
-	p := a.newProgress("fetching")
-	defer p.done()
+	p := a.NewProgress("fetching")
+	defer p.Done()
 	counted := func(w io.Writer) io.Writer {
-		return &countingWriter{w: w, tell: func(n int64) { p.set(n, f.Bytes) }}
+		return &countingWriter{w: w, tell: func(n int64) { p.Set(n, f.Bytes) }}
 	}
-	if path == stdio {
-		return c.Download(ctx, id, counted(a.out))
+	if path == cli.Stdio {
+		return c.Download(ctx, id, counted(a.Out))
 	}
 	out, err := atomicfile.Create(path, 0o644)
 	if err != nil {

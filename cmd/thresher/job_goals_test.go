@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"thresher/dataset"
+	"thresher/internal/cli"
 	"thresher/service/api"
 	"thresher/service/client"
 )
@@ -34,7 +35,7 @@ func TestJobGoals(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out.jsonl")
 	r := thresher(t, "job", "submit", queries, "--collection", "films", "-k", "4", "--k-column", "want", "--min-score-column", "least",
 		"--exclude", seen, "--candidates", theirs, "--wait", "--interval", "5ms", "--out", out)
-	r.wantCode(t, exitOK)
+	r.WantCode(t, cli.ExitOK)
 	answers, err := dataset.OpenResults(out, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -71,15 +72,15 @@ func TestJobGoals(t *testing.T) {
 		return fmt.Sprint(names)
 	}
 	before := files()
-	thresher(t, "job", "submit", queries, "--collection", "nobody", "--exclude", seen, "--candidates", theirs).wantCode(t, exitInput)
+	thresher(t, "job", "submit", queries, "--collection", "nobody", "--exclude", seen, "--candidates", theirs).WantCode(t, cli.ExitInput)
 	if after := files(); after != before || !strings.Contains(before, "seen.jsonl") {
 		t.Errorf("files before a refused job %s, after it %s", before, after)
 	}
-	thresher(t, "job", "submit", queries, "--k-column", "want").wantError(t, "--collection")
+	thresher(t, "job", "submit", queries, "--k-column", "want").WantError(t, "--collection")
 	queries = write("q.csv", "x,y,z,w\n1,2,3,4\n")
 	r = thresher(t, "job", "submit", queries, "--collection", "films", "--k-column", "nothing", "--wait", "--interval", "5ms", "--json")
 	var b api.Batch
-	if err := json.Unmarshal([]byte(r.out), &b); err != nil || b.Status != api.BatchFailed || !strings.Contains(b.Errors.Data[0].Message, `q.csv`) || !strings.Contains(b.Errors.Data[0].Message, `"nothing"`) {
-		t.Errorf("%+v (%v) %s", b, err, r.out)
+	if err := json.Unmarshal([]byte(r.Out), &b); err != nil || b.Status != api.BatchFailed || !strings.Contains(b.Errors.Data[0].Message, `q.csv`) || !strings.Contains(b.Errors.Data[0].Message, `"nothing"`) {
+		t.Errorf("%+v (%v) %s", b, err, r.Out)
 	}
 }

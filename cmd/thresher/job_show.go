@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"thresher/internal/cli"
 	"thresher/service/api"
 	"thresher/service/client"
 )
@@ -50,39 +51,39 @@ func (a *app) withBatch(f *remote, ask func(*client.Client) (api.Batch, error)) 
 
 func (a *app) showBatch(b *api.Batch, asJSON bool) error {
 	if asJSON {
-		return json.NewEncoder(a.out).Encode(b)
+		return json.NewEncoder(a.Out).Encode(b)
 	}
-	t := newTable(a.out)
-	t.row("batch", b.ID)
-	t.row("status", statusOf(b))
-	t.row("requests", countsOf(b))
+	t := cli.NewTable(a.Out)
+	t.Row("batch", b.ID)
+	t.Row("status", statusOf(b))
+	t.Row("requests", countsOf(b))
 	var names []string
 	for _, c := range b.Collections {
 		names = append(names, fmt.Sprintf("%s version %d", c.Name, c.Version))
 	}
-	t.row("searched", strings.Join(names, ", "))
+	t.Row("searched", strings.Join(names, ", "))
 	if p := b.Progress; p.Queries > 0 {
-		t.row("speed", fmt.Sprintf("%.0f queries/s", p.QueriesPerSecond))
+		t.Row("speed", fmt.Sprintf("%.0f queries/s", p.QueriesPerSecond))
 		if p.Saving > 0 { // else it is withheld
-			t.row("saving", savingOf(p))
+			t.Row("saving", savingOf(p))
 		}
 	}
 	if b.Progress.SecondsLeft != nil {
-		t.row("left", leftOf(*b.Progress.SecondsLeft))
+		t.Row("left", leftOf(*b.Progress.SecondsLeft))
 	}
-	t.row("created", time.Unix(b.CreatedAt, 0).Format(time.DateTime))
+	t.Row("created", time.Unix(b.CreatedAt, 0).Format(time.DateTime))
 	for _, x := range []struct {
 		name string
 		id   *string
 	}{{"output", b.OutputFileID}, {"errors", b.ErrorFileID}} {
 		if x.id != nil {
-			t.row(x.name, "file "+*x.id)
+			t.Row(x.name, "file "+*x.id)
 		}
 	}
 	for _, e := range reasons(b) {
-		t.row("reason", e)
+		t.Row("reason", e)
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 // reasons lists why a batch failed, or is paused.
@@ -137,7 +138,7 @@ func newJobListCommand(a *app, f *remote) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the jobs, newest first",
-		Args:  noArguments,
+		Args:  cli.NoArguments,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return a.listBatches(cmd.Context(), f, after, limit) },
 	}
 	cmd.Flags().StringVar(&after, "after", "", "list the jobs after this `batch`")
@@ -158,19 +159,19 @@ func (a *app) listBatches(ctx context.Context, f *remote, after string, limit in
 		return withExitCode(err)
 	}
 	if f.json {
-		return json.NewEncoder(a.out).Encode(page)
+		return json.NewEncoder(a.Out).Encode(page)
 	}
-	t := newTable(a.out)
-	t.row("BATCH", "CREATED", "STATUS", "REQUESTS")
+	t := cli.NewTable(a.Out)
+	t.Row("BATCH", "CREATED", "STATUS", "REQUESTS")
 	for i := range page.Data {
 		b := &page.Data[i]
-		t.row(b.ID, time.Unix(b.CreatedAt, 0).Format(time.DateTime), statusOf(b), countsOf(b))
+		t.Row(b.ID, time.Unix(b.CreatedAt, 0).Format(time.DateTime), statusOf(b), countsOf(b))
 	}
-	if err := t.flush(); err != nil {
+	if err := t.Flush(); err != nil {
 		return err
 	}
 	if n := len(page.Data); page.HasMore && n > 0 {
-		fmt.Fprintf(a.out, "there are more: --after %s\n", page.Data[n-1].ID)
+		fmt.Fprintf(a.Out, "there are more: --after %s\n", page.Data[n-1].ID)
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"thresher/config"
 	"thresher/dataset"
+	"thresher/internal/cli"
 	"thresher/service/api"
 	"thresher/service/client"
 )
@@ -102,7 +103,7 @@ func (a *app) runSubmit(ctx context.Context, s *jobSubmit, path string) error {
 			return err
 		}
 	}
-	spec, err := s.spec(a.config, path, a.reading.header)
+	spec, err := s.spec(a.Config, path, a.reading.header)
 	if err != nil {
 		return err
 	}
@@ -112,13 +113,13 @@ func (a *app) runSubmit(ctx context.Context, s *jobSubmit, path string) error {
 	}
 	b, err := a.submit(ctx, c, s, path, spec)
 	if ctx.Err() != nil {
-		return &exitError{exitInterrupted, errors.New("interrupted before the server answered; thresher job list shows whether the job exists")}
+		return cli.Exit(cli.ExitInterrupted, errors.New("interrupted before the server answered; thresher job list shows whether the job exists"))
 	}
 	if err != nil {
 		return withExitCode(err)
 	}
 	if s.wait {
-		fmt.Fprintf(a.err, "batch %s\n", b.ID)
+		fmt.Fprintf(a.Err, "batch %s\n", b.ID)
 		if !s.fetch.wanted() {
 			return a.waitFor(ctx, c, &s.waiting, b.ID)
 		}
@@ -128,9 +129,9 @@ func (a *app) runSubmit(ctx context.Context, s *jobSubmit, path string) error {
 		return a.fetchAll(ctx, c, &s.fetch, b)
 	}
 	if s.json {
-		return json.NewEncoder(a.out).Encode(b)
+		return json.NewEncoder(a.Out).Encode(b)
 	}
-	fmt.Fprintln(a.out, b.ID)
+	fmt.Fprintln(a.Out, b.ID)
 	return nil
 }
 
@@ -252,12 +253,12 @@ func (a *app) upload(ctx context.Context, c *client.Client, path, key, suffix st
 	if key != "" {
 		up.Key = key + suffix
 	}
-	p := a.newProgress("uploading")
-	defer p.done()
-	up.Sent = func(n int64) { p.set(n, up.Size) }
+	p := a.NewProgress("uploading")
+	defer p.Done()
+	up.Sent = func(n int64) { p.Set(n, up.Size) }
 	file, err := c.Upload(ctx, up)
 	if err == nil {
-		a.log.Info("uploaded", "file", file.ID, "bytes", file.Bytes)
+		a.Log.Info("uploaded", "file", file.ID, "bytes", file.Bytes)
 	}
 	return file, err
 }
@@ -270,7 +271,7 @@ func (a *app) deleteUploads(ctx context.Context, c *client.Client, key string, i
 	}
 	for _, id := range ids {
 		if err := c.DeleteFile(ctx, id); err != nil {
-			a.log.Warn("the uploaded file could not be deleted from the server", "file", id, "error", err)
+			a.Log.Warn("the uploaded file could not be deleted from the server", "file", id, "error", err)
 		}
 	}
 }

@@ -21,6 +21,8 @@ import (
 	"thresher/collection"
 	"thresher/cpu"
 	"thresher/dataset"
+	"thresher/internal/cli"
+	"thresher/internal/cli/clitest"
 	"thresher/service"
 	"thresher/service/api"
 	"thresher/service/client"
@@ -102,16 +104,16 @@ func TestJob(t *testing.T) {
 	requests := write("r.jsonl", []byte("\n"+`{"custom_id":"a","method":"POST","url":"/v1/collections/films/search","body":{"queries":[[1,2,3,4]],"k":2}}`+"\nnonsense\n"))
 
 	r := thresher(t, "job", "submit", matrix, "--collection", "films", "-k", "3", "--output-format", "npz", "--wait", "--json", "--interval", "5ms", "--metadata", "a=b")
-	r.wantCode(t, exitOK)
+	r.WantCode(t, cli.ExitOK)
 	var b api.Batch
-	if err := json.Unmarshal([]byte(r.out), &b); err != nil {
+	if err := json.Unmarshal([]byte(r.Out), &b); err != nil {
 		t.Fatal(err)
 	}
 	if b.Status != "completed" || b.RequestCounts.Completed != 30 || b.Metadata["a"] != "b" || string(b.Search) != `{"k":3}` {
 		t.Errorf("%+v", b)
 	}
 	out := path("out.npz")
-	thresher(t, "job", "fetch", b.ID, "--out", out).wantCode(t, exitOK)
+	thresher(t, "job", "fetch", b.ID, "--out", out).WantCode(t, cli.ExitOK)
 	answers, err := dataset.OpenResults(out, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -121,64 +123,64 @@ func TestJob(t *testing.T) {
 		t.Errorf("%+v, %v", first, err)
 	}
 	answers.Close()
-	thresher(t, "job", "fetch", b.ID, "--out", out).wantError(t, "out.npz", "--overwrite")
-	thresher(t, "job", "fetch", b.ID, "--out", out, "--overwrite", "--json").wantCode(t, exitOK)
+	thresher(t, "job", "fetch", b.ID, "--out", out).WantError(t, "out.npz", "--overwrite")
+	thresher(t, "job", "fetch", b.ID, "--out", out, "--overwrite", "--json").WantCode(t, cli.ExitOK)
 
 	// The same in one command; existing outputs are found before anything is sent.
 	at := path("at-once.npz")
 	submit := []string{"job", "submit", matrix, "--collection", "films", "-k", "3", "--output-format", "npz", "--interval", "5ms"}
-	thresher(t, append(submit, "--wait", "--out", at)...).wantCode(t, exitOK)
+	thresher(t, append(submit, "--wait", "--out", at)...).WantCode(t, cli.ExitOK)
 	if !bytes.Equal(read(t, at), read(t, out)) {
 		t.Error("the answers are not those of job fetch")
 	}
-	thresher(t, append(submit, "--wait", "--out", at)...).wantError(t, "at-once.npz", "--overwrite")
-	thresher(t, append(submit, "--out", at)...).wantError(t, "--wait")
-	thresher(t, append(submit, "--wait", "--overwrite")...).wantError(t, "--overwrite")
+	thresher(t, append(submit, "--wait", "--out", at)...).WantError(t, "at-once.npz", "--overwrite")
+	thresher(t, append(submit, "--out", at)...).WantError(t, "--wait")
+	thresher(t, append(submit, "--wait", "--overwrite")...).WantError(t, "--overwrite")
 	r = thresher(t, "job", "submit", requests, "--wait", "--out", "-", "--errors", path("first-errors.jsonl"), "--interval", "5ms")
-	r.wantCode(t, exitOK)
-	if !strings.Contains(r.out, `"custom_id":"a"`) || strings.Count(r.out, "\n") != 1 || !strings.Contains(string(read(t, path("first-errors.jsonl"))), `"line":3`) {
-		t.Errorf("answers: %s", r.out)
+	r.WantCode(t, cli.ExitOK)
+	if !strings.Contains(r.Out, `"custom_id":"a"`) || strings.Count(r.Out, "\n") != 1 || !strings.Contains(string(read(t, path("first-errors.jsonl"))), `"line":3`) {
+		t.Errorf("answers: %s", r.Out)
 	}
 
 	r = thresher(t, "job", "submit", requests, "--key", "once")
-	r.wantCode(t, exitOK)
-	id := strings.TrimSpace(r.out)
-	if again := thresher(t, "job", "submit", requests, "--key", "once"); again.out != r.out {
-		t.Errorf("submitted twice: %q, %q", r.out, again.out)
+	r.WantCode(t, cli.ExitOK)
+	id := strings.TrimSpace(r.Out)
+	if again := thresher(t, "job", "submit", requests, "--key", "once"); again.Out != r.Out {
+		t.Errorf("submitted twice: %q, %q", r.Out, again.Out)
 	}
 	r = thresher(t, "job", "wait", id, "--interval", "5ms")
-	r.wantCode(t, exitOK)
+	r.WantCode(t, cli.ExitOK)
 	for _, part := range []string{id, "completed", "1 of 2 answered, 1 with errors", "films version 1"} {
-		if !strings.Contains(r.out, part) {
-			t.Errorf("wait does not say %q:\n%s", part, r.out)
+		if !strings.Contains(r.Out, part) {
+			t.Errorf("wait does not say %q:\n%s", part, r.Out)
 		}
 	}
 	r = thresher(t, "job", "fetch", id, "--out", "-", "--errors", path("errors.jsonl"))
-	r.wantCode(t, exitOK)
-	if !strings.Contains(r.out, `"custom_id":"a"`) || strings.Count(r.out, "\n") != 1 {
-		t.Errorf("answers: %s", r.out)
+	r.WantCode(t, cli.ExitOK)
+	if !strings.Contains(r.Out, `"custom_id":"a"`) || strings.Count(r.Out, "\n") != 1 {
+		t.Errorf("answers: %s", r.Out)
 	}
 	if text, err := os.ReadFile(path("errors.jsonl")); err != nil || !strings.Contains(string(text), `"line":3`) {
 		t.Errorf("errors: %s, %v", text, err)
 	}
 
 	r = thresher(t, "job", "list", "--limit", "1")
-	r.wantCode(t, exitOK)
-	if !strings.Contains(r.out, id) || !strings.Contains(r.out, "--after "+id) || strings.Contains(r.out, b.ID) {
-		t.Errorf("list:\n%s", r.out)
+	r.WantCode(t, cli.ExitOK)
+	if !strings.Contains(r.Out, id) || !strings.Contains(r.Out, "--after "+id) || strings.Contains(r.Out, b.ID) {
+		t.Errorf("list:\n%s", r.Out)
 	}
 	r = thresher(t, "job", "list", "--after", id, "--json")
-	if !strings.Contains(r.out, b.ID) {
-		t.Errorf("list:\n%s", r.out)
+	if !strings.Contains(r.Out, b.ID) {
+		t.Errorf("list:\n%s", r.Out)
 	}
-	thresher(t, "job", "cancel", id).wantError(t, "completed", "409")
-	thresher(t, "job", "status", "batch_none").wantError(t, "batch_none", "404")
+	thresher(t, "job", "cancel", id).WantError(t, "completed", "409")
+	thresher(t, "job", "status", "batch_none").WantError(t, "batch_none", "404")
 
 	bad := write("bad.npy", npy(queries, 5))
 	r = thresher(t, "job", "submit", bad, "--collection", "films", "--wait", "--interval", "5ms")
-	r.wantCode(t, exitWrong)
-	if !strings.Contains(r.err, "failed") || !strings.Contains(r.err, "dimension 5") {
-		t.Errorf("stderr: %s", r.err)
+	r.WantCode(t, cli.ExitWrong)
+	if !strings.Contains(r.Err, "failed") || !strings.Contains(r.Err, "dimension 5") {
+		t.Errorf("stderr: %s", r.Err)
 	}
 	left, err := filepath.Glob(filepath.Join(dir, ".*"))
 	if err != nil || len(left) > 0 {
@@ -217,7 +219,7 @@ func TestJobBadInput(t *testing.T) {
 		{[]string{"status", "a", "--token-file", empty}, "not a token"},
 		{[]string{"stats"}, "status"},
 	} {
-		thresher(t, append([]string{"job"}, c.args...)...).wantError(t, c.says)
+		thresher(t, append([]string{"job"}, c.args...)...).WantError(t, c.says)
 	}
 }
 
@@ -259,26 +261,26 @@ func TestJobOutcomes(t *testing.T) {
 	state := func(status string) string {
 		return fmt.Sprintf(`{"id":"b","status":%q,"output_file_id":"f","request_counts":{"total":9,"completed":4},"errors":{"data":[{"code":"disk-full","message":"no room","line":3}]}}`, status)
 	}
-	for status, code := range map[string]int{"completed": exitOK, "failed": exitWrong, "expired": exitWrong, "cancelled": exitWrong} {
+	for status, code := range map[string]int{"completed": cli.ExitOK, "failed": cli.ExitWrong, "expired": cli.ExitWrong, "cancelled": cli.ExitWrong} {
 		script(t, state("validating"), state("in_progress"), state(status))
 		r := thresher(t, "job", "wait", "b", "--interval", "1ms")
-		r.wantCode(t, code)
-		if !strings.Contains(r.out, status) || code != exitOK && !strings.Contains(r.err, "batch b: "+status+": line 3: no room") {
-			t.Errorf("%s: %s%s", status, r.out, r.err)
+		r.WantCode(t, code)
+		if !strings.Contains(r.Out, status) || code != cli.ExitOK && !strings.Contains(r.Err, "batch b: "+status+": line 3: no room") {
+			t.Errorf("%s: %s%s", status, r.Out, r.Err)
 		}
 		path := filepath.Join(t.TempDir(), "out")
-		thresher(t, "job", "fetch", "b", "--out", path).wantCode(t, code)
+		thresher(t, "job", "fetch", "b", "--out", path).WantCode(t, code)
 		if text, err := os.ReadFile(path); err != nil || string(text) != "answers\n" {
 			t.Errorf("%s: fetched %q, %v", status, text, err)
 		}
 	}
 	script(t, state("in_progress"))
 	r := thresher(t, "job", "fetch", "b", "--out", filepath.Join(t.TempDir(), "out"))
-	r.wantCode(t, exitWrong)
-	if !strings.Contains(r.err, "not done") {
-		t.Errorf("%s", r.err)
+	r.WantCode(t, cli.ExitWrong)
+	if !strings.Contains(r.Err, "not done") {
+		t.Errorf("%s", r.Err)
 	}
-	thresher(t, "job", "status", "b", "--token", "other").wantError(t, "401")
+	thresher(t, "job", "status", "b", "--token", "other").WantError(t, "401")
 }
 
 // A file that gets the name during the download is replaced only with --overwrite.
@@ -300,12 +302,12 @@ func TestJobFetchLeavesFilesAlone(t *testing.T) {
 	defer server.Close()
 	closeIdle(t)
 	fetch := []string{"job", "fetch", "b", "--server", server.URL, "--out", path}
-	thresher(t, fetch...).wantError(t, path, "exists")
-	if got := string(readFile(t, path)); got != "mine" {
+	thresher(t, fetch...).WantError(t, path, "exists")
+	if got := string(clitest.ReadFile(t, path)); got != "mine" {
 		t.Errorf("without --overwrite: %q", got)
 	}
-	thresher(t, append(fetch, "--overwrite")...).wantCode(t, exitOK)
-	if got := string(readFile(t, path)); got != "answers\n" {
+	thresher(t, append(fetch, "--overwrite")...).WantCode(t, cli.ExitOK)
+	if got := string(clitest.ReadFile(t, path)); got != "answers\n" {
 		t.Errorf("with --overwrite: %q", got)
 	}
 }
@@ -323,9 +325,9 @@ func TestJobInterrupted(t *testing.T) {
 	defer server.Close()
 	closeIdle(t)
 	r := thresherWith(t, ctx, "", "job", "wait", "b", "--server", server.URL, "--interval", "1ms")
-	r.wantCode(t, exitInterrupted)
-	if !strings.Contains(r.err, "job continues") || !strings.Contains(r.err, "job wait b") {
-		t.Errorf("stderr: %s", r.err)
+	r.WantCode(t, cli.ExitInterrupted)
+	if !strings.Contains(r.Err, "job continues") || !strings.Contains(r.Err, "job wait b") {
+		t.Errorf("stderr: %s", r.Err)
 	}
 }
 
@@ -341,10 +343,10 @@ func TestJobServerAway(t *testing.T) {
 	}))
 	defer server.Close()
 	closeIdle(t)
-	thresher(t, "job", "wait", "b", "--server", server.URL, "--interval", "1ms").wantCode(t, exitOK)
+	thresher(t, "job", "wait", "b", "--server", server.URL, "--interval", "1ms").WantCode(t, cli.ExitOK)
 	looks.Store(-1000)
-	thresher(t, "job", "wait", "b", "--server", server.URL, "--interval", "1ms", "--patience", "1ns").wantCode(t, exitBackend)
-	thresher(t, "job", "status", "b", "--server", server.URL).wantCode(t, exitBackend)
+	thresher(t, "job", "wait", "b", "--server", server.URL, "--interval", "1ms", "--patience", "1ns").WantCode(t, cli.ExitBackend)
+	thresher(t, "job", "status", "b", "--server", server.URL).WantCode(t, cli.ExitBackend)
 }
 
 // TestJobRefused: the file uploaded for a refused batch is deleted, unless its key will find
@@ -361,7 +363,7 @@ func TestJobRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, key := range []string{"", "key"} {
-		thresher(t, "job", "submit", path, "--collection", "none", "--server", server, "--key", key).wantError(t, "none", "404")
+		thresher(t, "job", "submit", path, "--collection", "none", "--server", server, "--key", key).WantError(t, "none", "404")
 		if list, err := c.Files(context.Background(), "", 0); err != nil || len(list.Data) != i {
 			t.Errorf("key %q: %+v, %v", key, list, err)
 		}
@@ -390,13 +392,13 @@ func TestJobServerHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := &waiting{interval: time.Millisecond, patience: time.Hour, look: 50 * time.Millisecond}
-	if b, err := (&app{}).watch(context.Background(), c, w, "b"); err != nil || b.Status != "completed" {
+	if b, err := (&app{App: &cli.App{}}).watch(context.Background(), c, w, "b"); err != nil || b.Status != "completed" {
 		t.Errorf("%+v, %v", b, err)
 	}
 	looks.Store(0)
 	w.patience = time.Nanosecond
 	var lost *client.LostError
-	if _, err := (&app{}).watch(context.Background(), c, w, "b"); !errors.As(err, &lost) {
+	if _, err := (&app{App: &cli.App{}}).watch(context.Background(), c, w, "b"); !errors.As(err, &lost) {
 		t.Error(err)
 	}
 }

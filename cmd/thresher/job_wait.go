@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"thresher/internal/cli"
 	"thresher/service/api"
 	"thresher/service/client"
 )
@@ -67,7 +68,7 @@ func (a *app) awaited(ctx context.Context, c *client.Client, w *waiting, id stri
 	}
 	b, err := a.watch(ctx, c, w, id)
 	if ctx.Err() != nil {
-		return b, &exitError{exitInterrupted, fmt.Errorf("interrupted; the job continues, and thresher job wait %s waits for it again", id)}
+		return b, cli.Exit(cli.ExitInterrupted, fmt.Errorf("interrupted; the job continues, and thresher job wait %s waits for it again", id))
 	}
 	if err != nil {
 		return b, withExitCode(err)
@@ -84,13 +85,13 @@ func outcome(b *api.Batch) error {
 	if all := reasons(b); len(all) > 0 {
 		text += ": " + strings.Join(all, "; ")
 	}
-	return &exitError{exitWrong, errors.New(text)}
+	return cli.Exit(cli.ExitWrong, errors.New(text))
 }
 
 // watch polls the batch until it is final.
 func (a *app) watch(ctx context.Context, c *client.Client, w *waiting, id string) (api.Batch, error) {
-	p := a.newProgress("waiting")
-	defer p.done()
+	p := a.NewProgress("waiting")
+	defer p.Done()
 	tick := time.NewTicker(w.interval)
 	defer tick.Stop()
 	heard := time.Now()
@@ -101,12 +102,12 @@ func (a *app) watch(ctx context.Context, c *client.Client, w *waiting, id string
 			return b, nil
 		case err == nil:
 			heard = time.Now()
-			p.describe(doing(&b))
-			p.set(b.RequestCounts.Completed+b.RequestCounts.Failed, b.RequestCounts.Total)
+			p.Retitle(doing(&b))
+			p.Set(b.RequestCounts.Completed+b.RequestCounts.Failed, b.RequestCounts.Total)
 		case !away(err) || time.Since(heard) >= w.patience:
 			return b, err
 		default:
-			p.describe("the server does not answer")
+			p.Retitle("the server does not answer")
 		}
 		select {
 		case <-tick.C:
@@ -150,14 +151,4 @@ func doing(b *api.Batch) string {
 		text += ", stands still: " + all[0]
 	}
 	return text
-}
-
-// describe changes the label of the stage.
-func (p *progress) describe(label string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.label = label
-	if p.bar != nil {
-		p.bar.Describe(label)
-	}
 }

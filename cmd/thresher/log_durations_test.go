@@ -1,11 +1,11 @@
 package main
 
 import (
-	"bytes"
-	"log/slog"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"thresher/internal/cli"
 )
 
 // TestDurationsInTheLogHaveAUnit in either format.
@@ -13,27 +13,8 @@ func TestDurationsInTheLogHaveAUnit(t *testing.T) {
 	for format, want := range map[string]string{"json": `"timeout":"1m30s"`, "text": "timeout=1m30s"} {
 		s := serve(t, filepath.Join(t.TempDir(), "data"), "--log-level=info", "--log-format="+format, "--drain-timeout=90s")
 		r := s.stop()
-		if r.wantCode(t, exitOK); !strings.Contains(r.err, want) {
-			t.Errorf("%s: %s lacks %s", format, r.err, want)
+		if r.WantCode(t, cli.ExitOK); !strings.Contains(r.Err, want) {
+			t.Errorf("%s: %s lacks %s", format, r.Err, want)
 		}
-	}
-}
-
-// TestAbove: logs of several levels share a writer, also with attributes and groups.
-func TestAbove(t *testing.T) {
-	var out bytes.Buffer
-	all := slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})
-	quiet, audit := slog.New(above{all, slog.LevelError}), slog.New(above{all, slog.LevelInfo})
-	for name, log := range map[string]*slog.Logger{"quiet": quiet, "quiet with": quiet.With("a", 1), "quiet group": quiet.WithGroup("g")} {
-		log.Warn(name)
-		log.Error("an error")
-	}
-	for name, log := range map[string]*slog.Logger{"audit": audit, "audit with": audit.With("a", 1), "audit group": audit.WithGroup("g")} {
-		log.Debug("a detail")
-		log.Info(name)
-	}
-	text := out.String()
-	if strings.Count(text, "\n") != 6 || strings.Contains(text, "quiet") || strings.Contains(text, "a detail") || strings.Count(text, "msg=\"an error\"") != 3 {
-		t.Error(text)
 	}
 }

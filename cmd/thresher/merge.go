@@ -16,6 +16,7 @@ import (
 	"thresher/collection"
 	"thresher/dataset"
 	"thresher/internal/atomicfile"
+	"thresher/internal/cli"
 	"thresher/tasks"
 )
 
@@ -59,7 +60,7 @@ have these numbers. Equal scores are then in the order of rows, as in one search
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.out, "out", stdio, "`file` for the answers, ending in .jsonl, .npz or .parquet; - is JSON lines on stdout")
+	fs.StringVar(&f.out, "out", cli.Stdio, "`file` for the answers, ending in .jsonl, .npz or .parquet; - is JSON lines on stdout")
 	fs.IntVarP(&f.k, "k", "k", 0, "vectors of an answer at most; 0 = the k of the files")
 	fs.Int64SliceVar(&f.offsets, "offsets", nil, "`numbers` of the first rows of the files' vectors among all, separated by commas, one a file")
 	fs.BoolVar(&f.unchecked, "unchecked", false, "merge files that do not state to which queries and vectors their answers are")
@@ -78,7 +79,7 @@ func (f *mergeFlags) check() error {
 		return errors.New("merge: only one file can be standard input")
 	case f.k < 0:
 		return fmt.Errorf("merge: -k %d is negative", f.k)
-	case f.json && f.out == stdio:
+	case f.json && f.out == cli.Stdio:
 		return errors.New("merge: --json puts the summary on stdout, where the answers go; name an --out file")
 	case f.offsets != nil && len(f.offsets) != len(f.files):
 		return fmt.Errorf("merge: --offsets has %d numbers for %d files", len(f.offsets), len(f.files))
@@ -97,7 +98,7 @@ func (f *mergeFlags) check() error {
 
 // format returns the format of the output, after checking that it can be written.
 func (f *mergeFlags) format() (dataset.Format, error) {
-	if f.out == stdio {
+	if f.out == cli.Stdio {
 		return dataset.JSONL, nil
 	}
 	format, zipped := dataset.FormatOf(f.out)
@@ -107,7 +108,7 @@ func (f *mergeFlags) format() (dataset.Format, error) {
 	if info, err := os.Stat(filepath.Dir(f.out)); err != nil || !info.IsDir() {
 		return "", fmt.Errorf("--out %s: there is no folder %s", f.out, filepath.Dir(f.out))
 	}
-	return format, refuseExisting(f.force, f.out)
+	return format, cli.RefuseExisting(f.force, f.out)
 }
 
 func (a *app) runMerge(ctx context.Context, f *mergeFlags) error {
@@ -119,8 +120,8 @@ func (a *app) runMerge(ctx context.Context, f *mergeFlags) error {
 		return err
 	}
 	o := &tasks.MergeOptions{K: f.k, Offsets: f.offsets, Unchecked: f.unchecked}
-	if a.config.Metric != "" {
-		if o.Metric, err = collection.ParseMetric(a.config.Metric); err != nil {
+	if a.Config.Metric != "" {
+		if o.Metric, err = collection.ParseMetric(a.Config.Metric); err != nil {
 			return err
 		}
 	}
@@ -147,7 +148,7 @@ func (a *app) runMerge(ctx context.Context, f *mergeFlags) error {
 	if err != nil {
 		return fmt.Errorf("merge: %w", err)
 	}
-	if err := merged.write(ctx, a.out, sum); err != nil {
+	if err := merged.write(ctx, a.Out, sum); err != nil {
 		return err
 	}
 	return a.reportMerge(f, sum)
@@ -169,7 +170,7 @@ type mergedAnswers struct {
 // newMergedAnswers creates the temporary file, which remove deletes.
 func newMergedAnswers(out string, format dataset.Format) (*mergedAnswers, error) {
 	dir := "" // the system's
-	if out != stdio {
+	if out != cli.Stdio {
 		dir = filepath.Dir(out)
 	}
 	spool, err := os.CreateTemp(dir, ".thresher-merge-*")
@@ -199,7 +200,7 @@ func (m *mergedAnswers) write(ctx context.Context, stdout io.Writer, sum *tasks.
 		return err
 	}
 	from := contextReadSeeker{contextReader{ctx, m.spool}, m.spool}
-	if m.out == stdio {
+	if m.out == cli.Stdio {
 		return m.assemble(from, stdout, sum)
 	}
 	out, err := atomicfile.Create(m.out, 0o644)
@@ -257,7 +258,7 @@ func (m *mergedAnswers) assemble(from io.ReadSeeker, out io.Writer, sum *tasks.M
 // reportMerge prints the summary. Answers that are not complete return an exitError.
 func (a *app) reportMerge(f *mergeFlags, sum *tasks.MergeSummary) error {
 	if f.json {
-		if err := json.NewEncoder(a.out).Encode(sum); err != nil {
+		if err := json.NewEncoder(a.Out).Encode(sum); err != nil {
 			return err
 		}
 	} else if err := printMerge(a, f, sum); err != nil {
@@ -266,26 +267,26 @@ func (a *app) reportMerge(f *mergeFlags, sum *tasks.MergeSummary) error {
 	if sum.Complete == sum.Queries {
 		return nil
 	}
-	return &exitError{exitDeadline, fmt.Errorf("%d of %d answers are not complete, because a file's are not", sum.Queries-sum.Complete, sum.Queries)}
+	return cli.Exit(cli.ExitDeadline, fmt.Errorf("%d of %d answers are not complete, because a file's are not", sum.Queries-sum.Complete, sum.Queries))
 }
 
 func printMerge(a *app, f *mergeFlags, sum *tasks.MergeSummary) error {
-	t := newTable(a.err)
-	t.row("merged", strings.Join(f.files, ", "))
+	t := cli.NewTable(a.Err)
+	t.Row("merged", strings.Join(f.files, ", "))
 	if !sum.Unchecked {
-		t.row("vectors", fmt.Sprintf("%d of %d searches, %s", sum.Vectors, sum.Shards, sum.Metric))
+		t.Row("vectors", fmt.Sprintf("%d of %d searches, %s", sum.Vectors, sum.Shards, sum.Metric))
 	}
 	each := "all that reach the least score"
 	if sum.K > 0 {
 		each = fmt.Sprintf("%d best", sum.K)
 	}
-	t.row("queries", fmt.Sprintf("%d, %s each", sum.Queries, each))
-	t.row("guarantee", sum.Promise)
-	if f.out != stdio {
-		t.row("answers", f.out)
+	t.Row("queries", fmt.Sprintf("%d, %s each", sum.Queries, each))
+	t.Row("guarantee", sum.Promise)
+	if f.out != cli.Stdio {
+		t.Row("answers", f.out)
 	}
 	if sum.Unchecked {
-		t.row("warning", "files do not state to which queries and vectors their answers are; that they belong together was not checked")
+		t.Row("warning", "files do not state to which queries and vectors their answers are; that they belong together was not checked")
 	}
-	return t.flush()
+	return t.Flush()
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"thresher/internal/cli"
+	"thresher/internal/cli/clitest"
 	"thresher/internal/draws"
 	"thresher/internal/vectors"
 	"thresher/tasks"
@@ -34,19 +36,19 @@ func mergeFolder(t *testing.T) {
 			}
 			fmt.Fprintf(&b, `{"id":%d,"vector":%s}`+"\n", 1000+i, v)
 		}
-		writeFile(t, ".", name+".jsonl", b.Bytes())
-		writeFile(t, ".", name+".npy", npy(rows[from*dim:to*dim], dim))
+		clitest.WriteFile(t, ".", name+".jsonl", b.Bytes())
+		clitest.WriteFile(t, ".", name+".npy", npy(rows[from*dim:to*dim], dim))
 	}
 	write("all", 0, n)
 	write("a", 0, 3)
 	write("b", 3, 70)
 	write("c", 70, n)
-	writeFile(t, ".", "q.npy", npy(slices.Concat(rows[:2*dim], vectors.Ties(r, 5, dim)), dim))
+	clitest.WriteFile(t, ".", "q.npy", npy(slices.Concat(rows[:2*dim], vectors.Ties(r, 5, dim)), dim))
 }
 
 func searchTo(t *testing.T, atoms, out string, args ...string) {
 	t.Helper()
-	thresher(t, append([]string{"search", "--vectors", atoms, "--queries", "q.npy", "--out", out, "--kernels", "generic"}, args...)...).wantCode(t, exitOK)
+	thresher(t, append([]string{"search", "--vectors", atoms, "--queries", "q.npy", "--out", out, "--kernels", "generic"}, args...)...).WantCode(t, cli.ExitOK)
 }
 
 // TestMergeCommand: answers over three parts, merged, are those of one search, by every metric and format,
@@ -65,10 +67,10 @@ func TestMergeCommand(t *testing.T) {
 					searchTo(t, atoms+".jsonl", name(atoms), "--metric", metric, "-k", "5", "--method", method)
 				}
 				r := thresher(t, "merge", name("b"), name("c"), name("a"), "--out", name("merged"), "--json")
-				r.wantCode(t, exitOK)
+				r.WantCode(t, cli.ExitOK)
 				var sum tasks.MergeSummary
-				if err := json.Unmarshal([]byte(r.out), &sum); err != nil || sum.Files != 3 || sum.Shards != 3 || sum.Vectors != 120 || sum.Queries != 7 || sum.K != 5 || sum.Metric != metric {
-					t.Errorf("%s, %v", r.out, err)
+				if err := json.Unmarshal([]byte(r.Out), &sum); err != nil || sum.Files != 3 || sum.Shards != 3 || sum.Vectors != 120 || sum.Queries != 7 || sum.K != 5 || sum.Metric != metric {
+					t.Errorf("%s, %v", r.Out, err)
 				}
 				got, want := answersOf(t, name("merged")), answersOf(t, name("all"))
 				if len(got) != len(want) {
@@ -80,12 +82,12 @@ func TestMergeCommand(t *testing.T) {
 						t.Errorf("query %d:\n%+v\n%+v", j, g, w)
 					}
 				}
-				thresher(t, "merge", name("a"), name("b"), "--out", name("ab")).wantCode(t, exitOK)
-				thresher(t, "merge", name("c"), name("ab"), "--out", name("steps")).wantCode(t, exitOK)
-				if !bytes.Equal(readFile(t, name("steps")), readFile(t, name("merged"))) {
+				thresher(t, "merge", name("a"), name("b"), "--out", name("ab")).WantCode(t, cli.ExitOK)
+				thresher(t, "merge", name("c"), name("ab"), "--out", name("steps")).WantCode(t, cli.ExitOK)
+				if !bytes.Equal(clitest.ReadFile(t, name("steps")), clitest.ReadFile(t, name("merged"))) {
 					t.Error("merged in steps, the file differs")
 				}
-				thresher(t, "verify", "--vectors", "all.jsonl", "--queries", "q.npy", "--metric", metric, "--ids", "id", "--answers", name("merged")).wantCode(t, exitOK)
+				thresher(t, "verify", "--vectors", "all.jsonl", "--queries", "q.npy", "--metric", metric, "--ids", "id", "--answers", name("merged")).WantCode(t, cli.ExitOK)
 			})
 		}
 	}
@@ -97,8 +99,8 @@ func TestMergeOffsets(t *testing.T) {
 	for _, atoms := range []string{"all", "a", "b", "c"} {
 		searchTo(t, atoms+".npy", atoms+".npz", "--metric", "l2", "-k", "4", "--method", "exact")
 	}
-	thresher(t, "merge", "a.npz", "b.npz", "c.npz").wantError(t, "a.npz has row numbers alone", "b.npz", "offsets")
-	thresher(t, "merge", "c.npz", "b.npz", "a.npz", "--offsets", "70,3,0", "--out", "merged.npz").wantCode(t, exitOK)
+	thresher(t, "merge", "a.npz", "b.npz", "c.npz").WantError(t, "a.npz has row numbers alone", "b.npz", "offsets")
+	thresher(t, "merge", "c.npz", "b.npz", "a.npz", "--offsets", "70,3,0", "--out", "merged.npz").WantCode(t, cli.ExitOK)
 	got, want := answersOf(t, "merged.npz"), answersOf(t, "all.npz")
 	for j := range want {
 		got[j].Covers, want[j].Covers = nil, nil
@@ -107,8 +109,8 @@ func TestMergeOffsets(t *testing.T) {
 		}
 	}
 	r := thresher(t, "merge", "c.npz", "b.npz", "a.npz", "--offsets", "70,3,0", "-k", "2")
-	r.wantCode(t, exitOK)
-	writeFile(t, ".", "two.jsonl", []byte(r.out))
+	r.WantCode(t, cli.ExitOK)
+	clitest.WriteFile(t, ".", "two.jsonl", []byte(r.Out))
 	for j, a := range answersOf(t, "two.jsonl") {
 		if !slices.Equal(a.Rows, want[j].Rows[:2]) {
 			t.Errorf("query %d: %v, want %v", j, a.Rows, want[j].Rows[:2])
@@ -119,13 +121,13 @@ func TestMergeOffsets(t *testing.T) {
 // TestMergeNumbersAndTexts: ids that are whole numbers in one file stand before the texts of another.
 func TestMergeNumbersAndTexts(t *testing.T) {
 	t.Chdir(t.TempDir())
-	writeFile(t, ".", "a.jsonl", []byte(`{"id":10,"vector":[1]}`+"\n"+`{"id":9,"vector":[1]}`+"\n"))
-	writeFile(t, ".", "b.jsonl", []byte(`{"id":"x","vector":[1]}`+"\n"+`{"id":"07","vector":[2]}`+"\n"))
-	writeFile(t, ".", "q.npy", npy([]float32{1}, 1))
+	clitest.WriteFile(t, ".", "a.jsonl", []byte(`{"id":10,"vector":[1]}`+"\n"+`{"id":9,"vector":[1]}`+"\n"))
+	clitest.WriteFile(t, ".", "b.jsonl", []byte(`{"id":"x","vector":[1]}`+"\n"+`{"id":"07","vector":[2]}`+"\n"))
+	clitest.WriteFile(t, ".", "q.npy", npy([]float32{1}, 1))
 	for _, atoms := range []string{"a", "b"} {
 		searchTo(t, atoms+".jsonl", atoms+".npz", "--metric", "ip", "-k", "4")
 	}
-	thresher(t, "merge", "b.npz", "a.npz", "--out", "m.npz").wantCode(t, exitOK)
+	thresher(t, "merge", "b.npz", "a.npz", "--out", "m.npz").WantCode(t, cli.ExitOK)
 	if got := answersOf(t, "m.npz")[0]; !slices.Equal(got.IDs, []string{"07", "9", "10", "x"}) {
 		t.Errorf("%+v", got)
 	}
@@ -143,9 +145,9 @@ func TestMergeBadInput(t *testing.T) {
 	searchTo(t, "b.npy", "rows.npz", usual...)
 	searchTo(t, "all.jsonl", "all.npz", usual...)
 	searchTo(t, "a.jsonl", "range.jsonl", "--metric", "ip", "--min-score", "0")
-	thresher(t, "search", "--vectors", "b.jsonl", "--queries", "b.npy", "--metric", "ip", "-k", "3", "--out", "q.npz").wantCode(t, exitOK)
-	writeFile(t, ".", "theirs.jsonl", []byte(`{"query":0,"ids":[4,0],"scores":[3,3]}`+"\n"))
-	writeFile(t, ".", "garbled.npz", []byte("PK"))
+	thresher(t, "search", "--vectors", "b.jsonl", "--queries", "b.npy", "--metric", "ip", "-k", "3", "--out", "q.npz").WantCode(t, cli.ExitOK)
+	clitest.WriteFile(t, ".", "theirs.jsonl", []byte(`{"query":0,"ids":[4,0],"scores":[3,3]}`+"\n"))
+	clitest.WriteFile(t, ".", "garbled.npz", []byte("PK"))
 	for _, x := range []struct {
 		name string
 		args []string
@@ -178,7 +180,7 @@ func TestMergeBadInput(t *testing.T) {
 			if !slices.Contains(args, "--out") && !slices.Contains(args, "--json") {
 				args = append(args, "--out", "never.npz")
 			}
-			thresher(t, args...).wantError(t, x.want...)
+			thresher(t, args...).WantError(t, x.want...)
 			if left, _ := filepath.Glob("never*"); len(left) > 0 {
 				t.Errorf("left %v", left)
 			}
@@ -187,36 +189,36 @@ func TestMergeBadInput(t *testing.T) {
 			}
 		})
 	}
-	thresher(t, "merge", "a.npz", "theirs.jsonl", "--unchecked").wantError(t, "theirs.jsonl")
+	thresher(t, "merge", "a.npz", "theirs.jsonl", "--unchecked").WantError(t, "theirs.jsonl")
 }
 
 // TestMergeUncheckedCommand: files of others are merged if that is wanted, and promise nothing.
 func TestMergeUncheckedCommand(t *testing.T) {
 	t.Chdir(t.TempDir())
-	writeFile(t, ".", "a.csv", []byte("query,id,score\n0,ash,3\n0,yew,2\n"))
-	writeFile(t, ".", "b.csv", []byte("query,id,score\n0,oak,2.5\n"))
+	clitest.WriteFile(t, ".", "a.csv", []byte("query,id,score\n0,ash,3\n0,yew,2\n"))
+	clitest.WriteFile(t, ".", "b.csv", []byte("query,id,score\n0,oak,2.5\n"))
 	r := thresher(t, "merge", "a.csv", "b.csv", "--unchecked", "--metric", "ip", "-k", "2")
-	r.wantCode(t, exitOK)
-	if !strings.Contains(r.out, `"ids":["ash","oak"]`) || !strings.Contains(r.out, `"guarantee":"heuristic"`) || !strings.Contains(r.err, "was not checked") {
-		t.Errorf("%s%s", r.out, r.err)
+	r.WantCode(t, cli.ExitOK)
+	if !strings.Contains(r.Out, `"ids":["ash","oak"]`) || !strings.Contains(r.Out, `"guarantee":"heuristic"`) || !strings.Contains(r.Err, "was not checked") {
+		t.Errorf("%s%s", r.Out, r.Err)
 	}
-	thresher(t, "merge", "a.csv", "b.csv", "--unchecked", "--metric", "ip").wantError(t, "do not state their k")
-	thresher(t, "merge", "a.csv", "b.csv", "--unchecked", "-k", "2").wantError(t, "do not state their metric")
+	thresher(t, "merge", "a.csv", "b.csv", "--unchecked", "--metric", "ip").WantError(t, "do not state their k")
+	thresher(t, "merge", "a.csv", "b.csv", "--unchecked", "-k", "2").WantError(t, "do not state their metric")
 }
 
 // TestCoverage: what a file covers does not depend on the container of its queries, nor on the origin that
 // its vectors are taken relative to.
 func TestCoverage(t *testing.T) {
 	t.Chdir(t.TempDir())
-	writeFile(t, ".", "a.csv", []byte("id,x,y\n1,1000000.25,5\n2,1000000.5,6\n"))
-	writeFile(t, ".", "b.csv", []byte("id,x,y\n3,1.25,5\n4,2.5,6\n"))
-	writeFile(t, ".", "q.csv", []byte("x,y\n1000000.1,.5\n1,2\n"))
-	writeFile(t, ".", "q.jsonl", []byte("[1000000.1,0.5]\n[1,2]\n"))
-	writeFile(t, ".", "r.jsonl", []byte("[1000000.1,0.5000000001]\n[1,2]\n"))
+	clitest.WriteFile(t, ".", "a.csv", []byte("id,x,y\n1,1000000.25,5\n2,1000000.5,6\n"))
+	clitest.WriteFile(t, ".", "b.csv", []byte("id,x,y\n3,1.25,5\n4,2.5,6\n"))
+	clitest.WriteFile(t, ".", "q.csv", []byte("x,y\n1000000.1,.5\n1,2\n"))
+	clitest.WriteFile(t, ".", "q.jsonl", []byte("[1000000.1,0.5]\n[1,2]\n"))
+	clitest.WriteFile(t, ".", "r.jsonl", []byte("[1000000.1,0.5000000001]\n[1,2]\n"))
 	covers := func(atoms, queries string) *tasks.Coverage {
 		r := thresher(t, "search", "--vectors", atoms, "--queries", queries, "--metric", "l2", "-k", "1")
-		r.wantCode(t, exitOK)
-		writeFile(t, ".", "out.jsonl", []byte(r.out))
+		r.WantCode(t, cli.ExitOK)
+		clitest.WriteFile(t, ".", "out.jsonl", []byte(r.Out))
 		all := answersOf(t, "out.jsonl")
 		if all[1].Covers != nil {
 			t.Errorf("the second answer has covers, too: %s", all[1].Covers)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"thresher/collection"
+	"thresher/internal/cli"
+	"thresher/internal/cli/clitest"
 )
 
 // metricVerbs are the commands that compare vectors, with arguments for files of vectors.
@@ -30,26 +32,26 @@ func TestMetricRequired(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 40, 8), vectorFile(t, dir, "q.npy", 2, 5, 8)
 	answers := filepath.Join(dir, "r.npz")
-	thresher(t, "search", "--vectors", atoms, "--queries", queries, "--metric", "cosine", "-k3", "--method", "exact", "--out", answers).wantCode(t, exitOK)
+	thresher(t, "search", "--vectors", atoms, "--queries", queries, "--metric", "cosine", "-k3", "--method", "exact", "--out", answers).WantCode(t, cli.ExitOK)
 	verbs := metricVerbs(dir, atoms, queries, answers)
 	verbs["build"] = []string{"--vectors", atoms, "--out", filepath.Join(dir, "b.thresher"), "--overwrite"}
 	verbs["bench"] = []string{"--vectors", atoms, "--queries", queries, "--pulls", "--ks", "2", "--count", "2"}
-	file := writeFile(t, dir, "c.yaml", []byte("metric: Cosine\n"))
+	file := clitest.WriteFile(t, dir, "c.yaml", []byte("metric: Cosine\n"))
 	for verb, args := range verbs {
 		t.Run(verb, func(t *testing.T) {
 			without := append([]string{verb}, args...)
-			thresher(t, without...).wantError(t, "--metric", "ip (largest inner product), cosine (largest cosine) or l2 (smallest squared Euclidean distance)")
-			thresher(t, append(without, "--metric", "manhattan")...).wantError(t, `"manhattan" is none of ip (largest inner product)`, "--metric")
-			thresher(t, append(without, "--metric", "")...).wantError(t, "no metric is given", "--metric")
-			thresher(t, append(without, "--metric", "COSINE")...).wantCode(t, exitOK)
-			thresher(t, append(without, "--config", file)...).wantCode(t, exitOK)
+			thresher(t, without...).WantError(t, "--metric", "ip (largest inner product), cosine (largest cosine) or l2 (smallest squared Euclidean distance)")
+			thresher(t, append(without, "--metric", "manhattan")...).WantError(t, `"manhattan" is none of ip (largest inner product)`, "--metric")
+			thresher(t, append(without, "--metric", "")...).WantError(t, "no metric is given", "--metric")
+			thresher(t, append(without, "--metric", "COSINE")...).WantCode(t, cli.ExitOK)
+			thresher(t, append(without, "--config", file)...).WantCode(t, cli.ExitOK)
 			t.Setenv("THRESHER_METRIC", "cosine-similarity")
-			thresher(t, without...).wantCode(t, exitOK)
+			thresher(t, without...).WantCode(t, cli.ExitOK)
 		})
 	}
 	shown := thresher(t, "config", "show", "--metric", "l2-squared")
-	if shown.wantCode(t, exitOK); !strings.Contains(shown.out, "l2 ") || !strings.Contains(shown.out, "--metric") {
-		t.Errorf("%s", shown.out)
+	if shown.WantCode(t, cli.ExitOK); !strings.Contains(shown.Out, "l2 ") || !strings.Contains(shown.Out, "--metric") {
+		t.Errorf("%s", shown.Out)
 	}
 }
 
@@ -59,19 +61,19 @@ func TestMetricOfCollection(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 40, 8), vectorFile(t, dir, "q.npy", 2, 5, 8)
 	prepared, answers := filepath.Join(dir, "a.thresher"), filepath.Join(dir, "r.npz")
-	thresher(t, "build", "--vectors", atoms, "--out", prepared, "--metric", "cos").wantCode(t, exitOK)
+	thresher(t, "build", "--vectors", atoms, "--out", prepared, "--metric", "cos").WantCode(t, cli.ExitOK)
 	if info, err := collection.Stat(prepared); err != nil || info.Metric != "cosine" {
 		t.Fatalf("%+v, %v", info, err)
 	}
-	thresher(t, "search", "--vectors", prepared, "--queries", queries, "-k3", "--method", "exact", "--out", answers).wantCode(t, exitOK)
+	thresher(t, "search", "--vectors", prepared, "--queries", queries, "-k3", "--method", "exact", "--out", answers).WantCode(t, cli.ExitOK)
 	for verb, args := range metricVerbs(dir, prepared, queries, answers) {
 		t.Run(verb, func(t *testing.T) {
 			without := append([]string{verb}, args...)
-			thresher(t, without...).wantCode(t, exitOK)
-			thresher(t, append(without, "--metric", "Cosine")...).wantCode(t, exitOK)
-			thresher(t, append(without, "--metric", "dot")...).wantError(t, "a.thresher", "built with metric cosine", "--metric asks for ip")
+			thresher(t, without...).WantCode(t, cli.ExitOK)
+			thresher(t, append(without, "--metric", "Cosine")...).WantCode(t, cli.ExitOK)
+			thresher(t, append(without, "--metric", "dot")...).WantError(t, "a.thresher", "built with metric cosine", "--metric asks for ip")
 			t.Setenv("THRESHER_METRIC", "euclidean")
-			thresher(t, without...).wantError(t, "built with metric cosine", "THRESHER_METRIC asks for l2")
+			thresher(t, without...).WantError(t, "built with metric cosine", "THRESHER_METRIC asks for l2")
 		})
 	}
 }
@@ -86,36 +88,38 @@ func TestLikenessInSummaries(t *testing.T) {
 	for _, args := range [][]string{graph, pairs} {
 		for metric, want := range map[string]bool{"ip": true, "cosine": false, "l2": false} {
 			r := thresher(t, append(args, "--metric", metric)...)
-			r.wantCode(t, exitOK)
+			r.WantCode(t, cli.ExitOK)
 			told := thresher(t, append(args, "--metric", metric, "--json")...)
-			told.wantCode(t, exitOK)
-			if strings.Contains(r.err, says) != want || strings.Contains(told.out, says) != want || want && !strings.Contains(r.err, "warning ") {
-				t.Errorf("%s by %s:\n%s%s", args[0], metric, r.err, told.out)
+			told.WantCode(t, cli.ExitOK)
+			if strings.Contains(r.Err, says) != want || strings.Contains(told.Out, says) != want || want && !strings.Contains(r.Err, "warning ") {
+				t.Errorf("%s by %s:\n%s%s", args[0], metric, r.Err, told.Out)
 			}
 		}
 	}
 }
 
-// TestReadmeCommandsNameTheMetric: no command of the README that compares vectors is without one.
-func TestReadmeCommandsNameTheMetric(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+// TestDocumentedCommandsNameTheMetric: no command of the README and of the page of uses that compares vectors is without one.
+func TestDocumentedCommandsNameTheMetric(t *testing.T) {
 	found := 0
-	for line := range strings.Lines(string(readme)) {
-		for verb := range metricVerbs("", "", "", "") {
-			at := strings.Index(line, "thresher "+verb+" --vectors ")
-			if at < 0 {
-				continue
-			}
-			found++
-			if command, _, _ := strings.Cut(line[at:], "`"); !strings.Contains(command, " --metric ") {
-				t.Errorf("%s", command)
+	for _, page := range []string{"../../README.md", "../../docs/uses.md"} {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			for verb := range metricVerbs("", "", "", "") {
+				at := strings.Index(line, "thresher "+verb+" --vectors ")
+				if at < 0 {
+					continue
+				}
+				found++
+				if command, _, _ := strings.Cut(line[at:], "`"); !strings.Contains(command, " --metric ") {
+					t.Errorf("%s: %s", page, command)
+				}
 			}
 		}
 	}
-	if found < 10 {
+	if found < 20 {
 		t.Errorf("%d commands found", found)
 	}
 }

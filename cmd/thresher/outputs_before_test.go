@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"thresher/dataset"
+	"thresher/internal/cli"
+	"thresher/internal/cli/clitest"
 )
 
 // before copies testdata/outputs-before, what searches wrote before answers had a version, to a new folder, with
@@ -30,7 +32,7 @@ func before(t *testing.T) {
 		"a.npy":     string(npy([]float32{2, 0, 1, 0, 3, 0, 1, 1, 1, 0, 0, 2, 2, 1, 1}, 3)),
 		"q.npy":     string(npy([]float32{1, 0, 1, 0, 1, 0, 0, 0, -1}, 3)),
 	} {
-		writeFile(t, ".", name, []byte(content))
+		clitest.WriteFile(t, ".", name, []byte(content))
 	}
 }
 
@@ -52,7 +54,7 @@ func TestAnswersOfBefore(t *testing.T) {
 	} {
 		files := strings.Fields(c.search)
 		written := "now" + filepath.Ext(c.file)
-		thresher(t, append([]string{"search", "--method", "exact", "--out", written, "--overwrite"}, files...)...).wantCode(t, exitOK)
+		thresher(t, append([]string{"search", "--method", "exact", "--out", written, "--overwrite"}, files...)...).WantCode(t, cli.ExitOK)
 		old, now := answersOf(t, c.file), answersOf(t, written)
 		for j := range now {
 			if (now[j].IDs != nil) != (c.named && len(now[j].Rows) > 0) || len(now[j].Scores64) != len(now[j].Rows) {
@@ -74,7 +76,7 @@ func TestAnswersOfBefore(t *testing.T) {
 			}
 			for _, way := range ways {
 				args := append(slices.Clone(given), way...)
-				thresher(t, append([]string{"verify"}, args...)...).wantCode(t, exitOK)
+				thresher(t, append([]string{"verify"}, args...)...).WantCode(t, cli.ExitOK)
 				if c.file == "range.jsonl" {
 					continue // recall and certify compare the k best
 				}
@@ -85,12 +87,12 @@ func TestAnswersOfBefore(t *testing.T) {
 					t.Errorf("%q: certify finds %+v", args, s)
 				}
 				candidates := append([]string{"search", "-k2", "--out", "with.jsonl", "--overwrite", "--candidates"}, args[1:]...)
-				thresher(t, candidates...).wantCode(t, exitOK)
+				thresher(t, candidates...).WantCode(t, cli.ExitOK)
 			}
-			thresher(t, "info", file).wantError(t, file, "the answers of a search", "--vectors-column")
+			thresher(t, "info", file).WantError(t, file, "the answers of a search", "--vectors-column")
 		}
 	}
-	thresher(t, strings.Fields("verify --vectors a.jsonl --queries q.jsonl --metric ip --answers search.npz --certificates search.certificates.jsonl")...).wantCode(t, exitOK)
+	thresher(t, strings.Fields("verify --vectors a.jsonl --queries q.jsonl --metric ip --answers search.npz --certificates search.certificates.jsonl")...).WantCode(t, cli.ExitOK)
 }
 
 // TestResumeOfBefore: a search that an earlier version finished is found to be done, and one that it began is refused
@@ -99,17 +101,17 @@ func TestResumeOfBefore(t *testing.T) {
 	before(t)
 	done := strings.Fields("search --vectors a.jsonl --queries q.jsonl --metric ip -k 2 --method exact --resume --out done.jsonl")
 	r := thresher(t, done...)
-	r.wantCode(t, exitOK)
-	if !strings.Contains(r.err, "3 of them by an earlier run") {
-		t.Errorf("%s", r.err)
+	r.WantCode(t, cli.ExitOK)
+	if !strings.Contains(r.Err, "3 of them by an earlier run") {
+		t.Errorf("%s", r.Err)
 	}
-	content := readFile(t, "stopped.jsonl")
+	content := clitest.ReadFile(t, "stopped.jsonl")
 	begun := strings.Fields("search --vectors a.jsonl --queries cut.jsonl --metric ip -k 2 --method exact --chunk 1 --resume --out stopped.jsonl")
-	thresher(t, begun...).wantError(t, "stopped.jsonl.progress", "an earlier version of thresher began this", "--overwrite starts over")
-	if string(content) != string(readFile(t, "stopped.jsonl")) {
+	thresher(t, begun...).WantError(t, "stopped.jsonl.progress", "an earlier version of thresher began this", "--overwrite starts over")
+	if string(content) != string(clitest.ReadFile(t, "stopped.jsonl")) {
 		t.Error("the answers of before were changed")
 	}
-	thresher(t, append(begun, "-k", "1")...).wantError(t, "other vectors or settings")
+	thresher(t, append(begun, "-k", "1")...).WantError(t, "other vectors or settings")
 }
 
 // TestScoresOfAnswersAreLimits: the last score of an answer, as the output has it in float64 or float32, given back as
@@ -117,12 +119,12 @@ func TestResumeOfBefore(t *testing.T) {
 func TestScoresOfAnswersAreLimits(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 400, 9), gaussian(2, 12*9)
-	plain := writeFile(t, dir, "q.npy", npy(queries, 9))
+	plain := clitest.WriteFile(t, dir, "q.npy", npy(queries, 9))
 	for _, metric := range []string{"ip", "cosine", "l2"} {
 		for _, method := range []string{"exact", "certain"} {
 			out := filepath.Join(dir, metric+method+".parquet")
 			args := []string{"--vectors", atoms, "--metric", metric, "--method", method, "--overwrite"}
-			thresher(t, append([]string{"search", "--queries", plain, "-k7", "--out", out}, args...)...).wantCode(t, exitOK)
+			thresher(t, append([]string{"search", "--queries", plain, "-k7", "--out", out}, args...)...).WantCode(t, cli.ExitOK)
 			right := answersOf(t, out)
 			for _, exact := range []bool{true, false} {
 				limit := func(r *dataset.Result) string {
@@ -135,17 +137,17 @@ func TestScoresOfAnswersAreLimits(t *testing.T) {
 				for j := range right {
 					fmt.Fprintf(&lines, "{\"vector\":%s,\"least\":%s}\n", strings.Join(strings.Fields(fmt.Sprint(queries[9*j:9*j+9])), ","), limit(&right[j]))
 				}
-				limited := writeFile(t, dir, "limited.jsonl", []byte(lines.String()))
+				limited := clitest.WriteFile(t, dir, "limited.jsonl", []byte(lines.String()))
 				again := filepath.Join(dir, "again.npz")
-				thresher(t, append([]string{"search", "--queries", limited, "-k7", "--" + nearFlag(t, metric) + "-column", "least", "--out", again}, args...)...).wantCode(t, exitOK)
+				thresher(t, append([]string{"search", "--queries", limited, "-k7", "--" + nearFlag(t, metric) + "-column", "least", "--out", again}, args...)...).WantCode(t, cli.ExitOK)
 				got := answersOf(t, again)
 				for j := range right {
 					if !slices.Equal(got[j].Rows, right[j].Rows) || !slices.Equal(got[j].Scores64, right[j].Scores64) {
 						t.Errorf("%s, %s, in float64 %v: query %d: %v, before %v", metric, method, exact, j, got[j], right[j])
 					}
 				}
-				first := writeFile(t, dir, "first.npy", npy(queries[:9], 9))
-				thresher(t, append([]string{"search", "--queries", first, "--" + nearFlag(t, metric) + "=" + limit(&right[0]), "--out", filepath.Join(dir, "range.jsonl")}, args...)...).wantCode(t, exitOK)
+				first := clitest.WriteFile(t, dir, "first.npy", npy(queries[:9], 9))
+				thresher(t, append([]string{"search", "--queries", first, "--" + nearFlag(t, metric) + "=" + limit(&right[0]), "--out", filepath.Join(dir, "range.jsonl")}, args...)...).WantCode(t, cli.ExitOK)
 				if got := answersOf(t, filepath.Join(dir, "range.jsonl"))[0].Rows; !slices.Equal(got, right[0].Rows) {
 					t.Errorf("%s, %s, in float64 %v: %v, before %v", metric, method, exact, got, right[0].Rows)
 				}

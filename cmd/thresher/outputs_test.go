@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"thresher/internal/cli/clitest"
 )
 
 var writeOutputs = flag.Bool("write-outputs", false, "write testdata/outputs, what commands are to write")
@@ -78,7 +80,7 @@ func TestOutputs(t *testing.T) {
 		"a.npy":        string(npy([]float32{2, 0, 1, 0, 3, 0, 1, 1, 1, 0, 0, 2, 2, 1, 1}, 3)),
 		"q.npy":        string(npy([]float32{1, 0, 1, 0, 1, 0, 0, 0, -1}, 3)),
 	} {
-		writeFile(t, ".", name, []byte(content))
+		clitest.WriteFile(t, ".", name, []byte(content))
 	}
 	for _, o := range outputs {
 		args := strings.Fields(o.command)
@@ -86,7 +88,7 @@ func TestOutputs(t *testing.T) {
 			args = append(args, "--kernels", "generic") // whose costs certificates tell
 		}
 		r := thresher(t, args...)
-		said := varying.ReplaceAllStringFunc(r.out+r.err, func(s string) string {
+		said := varying.ReplaceAllStringFunc(r.Out+r.Err, func(s string) string {
 			if key, _, ok := strings.Cut(s, `":`); ok {
 				return key + `":..`
 			}
@@ -95,7 +97,7 @@ func TestOutputs(t *testing.T) {
 		got := map[string][]byte{o.name + ".out": []byte(said)}
 		for _, name := range strings.Fields(o.files) {
 			if got[name], err = os.ReadFile(name); err != nil {
-				t.Errorf("%s: %v\n%s%s", o.command, err, r.out, r.err)
+				t.Errorf("%s: %v\n%s%s", o.command, err, r.Out, r.Err)
 			}
 		}
 		for name, content := range got {

@@ -14,6 +14,7 @@ import (
 	"thresher/collection"
 	"thresher/config"
 	"thresher/dataset"
+	"thresher/internal/cli"
 	"thresher/join"
 	"thresher/tasks"
 )
@@ -56,7 +57,7 @@ with a greater --max-pairs continues it, as after a kill.`,
 		Example: `  thresher pairs --vectors docs.parquet --metric cosine --min-score .95 --out pairs.parquet \
     --components clusters.parquet
   thresher pairs --vectors products.npy --with offers.npy --metric cosine --min-score .8 --out matches.csv`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.limit.read(cmd.Flags()); !f.limit.leastGiven {
 				return errors.New("pairs: --min-score, or --max-distance with --metric l2, says which pairs are wanted")
@@ -80,7 +81,7 @@ with a greater --max-pairs continues it, as after a kill.`,
 	fs.BoolVar(&f.force, "overwrite", false, "overwrite outputs")
 	fs.BoolVar(&f.json, "json", false, "summary as one JSON object on stdout")
 	addSettings(cmd, "method", "metric", "basis", "backend", "device", "delta", "seed", "threads", "chunk", "dense_limit", "read_limit", "kernels", "costs")
-	fs.Lookup("method").Usage += "; certain unless given"
+	fs.Lookup("method").DefValue = certainByDefault
 	fs.Lookup("chunk").Usage = "most rows that are compared with the atoms together"
 	return cmd
 }
@@ -90,7 +91,7 @@ func (f *pairsFlags) check() error {
 	switch {
 	case f.atoms == "":
 		return errors.New("pairs: --vectors names the file of vectors")
-	case f.out == "" || f.out == stdio:
+	case f.out == "" || f.out == cli.Stdio:
 		return errors.New("pairs: --out names the file for the pairs, ending in .parquet, .csv, .jsonl or .npz")
 	case stdinInputs(f.atoms, f.with) > 1:
 		return errors.New("pairs: only one input can be standard input")
@@ -135,8 +136,8 @@ func (a *app) runPairs(ctx context.Context, f *pairsFlags) (err error) {
 	if err := f.check(); err != nil {
 		return err
 	}
-	p := &pairing{app: a, flags: f, options: join.PairOptions{MinScore: f.limit.least, Method: batch.Method(a.config.Method), Delta: a.config.Delta, Rows: a.config.Chunk}}
-	if a.config.Origin("method").Kind == config.FromDefault {
+	p := &pairing{app: a, flags: f, options: join.PairOptions{MinScore: f.limit.least, Method: batch.Method(a.Config.Method), Delta: a.Config.Delta, Rows: a.Config.Chunk}}
+	if a.Config.Origin("method").Kind == config.FromDefault {
 		p.options.Method = batch.Certain
 	}
 	if p.files, err = newPairFiles(f); err != nil {
@@ -220,7 +221,7 @@ func (p *pairing) prepare(ctx context.Context) error {
 		Atoms: e.atoms.N, Dimension: e.atoms.Dim, columnsRead: columnsOf(e.atoms.columns, p.with),
 		LoadSeconds: e.atoms.load.Seconds(), BuildSeconds: e.atoms.build.Seconds(), Threads: e.threads(), Backend: e.Backend(),
 	}
-	p.log.Info("atoms ready", "atoms", e.atoms.N, "dimension", e.atoms.Dim, "load", e.atoms.load, "build", e.atoms.build)
+	p.Log.Info("atoms ready", "atoms", e.atoms.N, "dimension", e.atoms.Dim, "load", e.atoms.load, "build", e.atoms.build)
 	return nil
 }
 
@@ -249,14 +250,14 @@ func (p *pairing) foreseen(ctx context.Context) error {
 		return nil
 	}
 	f := p.search.Forecast()
-	p.log.Info("pairs expected", "pairs", f.About, "sample", f.Sample)
+	p.Log.Info("pairs expected", "pairs", f.About, "sample", f.Sample)
 	if f.TooMany {
 		return fmt.Errorf("--max-pairs %d: by a sample of %d atoms %s pairs of %s %s; move --%s or raise --max-pairs",
 			p.flags.maxPairs, f.Sample, f.About, p.in.atoms.name, p.summary.Reach(), p.flags.limit.leastFlag)
 	}
 	if f.Share {
 		n := float64(p.engine.atoms.N)
-		p.log.Warn("a great share of all pairs is expected; see --"+p.flags.limit.leastFlag, "pairs", f.About, "of", n*(n-1)/2)
+		p.Log.Warn("a great share of all pairs is expected; see --"+p.flags.limit.leastFlag, "pairs", f.About, "of", n*(n-1)/2)
 	}
 	return nil
 }

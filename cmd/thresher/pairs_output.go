@@ -12,6 +12,7 @@ import (
 
 	"thresher/dataset"
 	"thresher/internal/atomicfile"
+	"thresher/internal/cli"
 	"thresher/join"
 	"thresher/tasks"
 )
@@ -35,7 +36,7 @@ func newPairFiles(f *pairsFlags) (*pairFiles, error) {
 			return nil, err
 		}
 	}
-	if err := refuseFolders(append(o.results(), o.log())...); err != nil {
+	if err := cli.RefuseFolders(append(o.results(), o.log())...); err != nil {
 		return nil, err
 	}
 	if f.force {
@@ -50,7 +51,7 @@ func newPairFiles(f *pairsFlags) (*pairFiles, error) {
 		return o, nil
 	}
 	for _, path := range append(o.results(), o.log()) {
-		if err := refuseExisting(false, path); err != nil && f.resume {
+		if err := cli.RefuseExisting(false, path); err != nil && f.resume {
 			return nil, fmt.Errorf("%w; there is nothing to resume without %s", err, o.progress())
 		} else if err != nil {
 			return nil, err

@@ -36,17 +36,17 @@ func (p *pairing) find(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	bar := p.newProgress("pairing")
-	defer bar.done()
+	bar := p.NewProgress("pairing")
+	defer bar.Done()
 	begun := time.Now()
 	spec := jobs.Spec{
 		Progress: p.files.progress(), Outputs: []string{p.files.log()}, Fingerprint: fingerprint,
 		Resume: p.flags.resume, Force: p.flags.force,
 		Observe: func(at jobs.Progress) {
 			found := p.search.Counts().Pairs
-			bar.retitle(fmt.Sprintf("pairing, %d pairs", found))
-			bar.set(at.Items, p.search.Total())
-			p.log.Debug("chunk is durable", "rows", at.Items, "pairs", found, "elapsed", at.Elapsed)
+			bar.Retitle(fmt.Sprintf("pairing, %d pairs", found))
+			bar.Set(at.Items, p.search.Total())
+			p.Log.Debug("chunk is durable", "rows", at.Items, "pairs", found, "elapsed", at.Elapsed)
 		},
 	}
 	foreseen := p.search.Expected()
@@ -70,16 +70,16 @@ func (p *pairing) find(ctx context.Context) error {
 	if err != nil {
 		return stoppedJob(ctx, p.located(err), stopping{progress: spec.Progress, done: done.Items, items: "rows", resumed: p.flags.resume})
 	}
-	bar.done()
+	bar.Done()
 	return p.finish(ctx, done)
 }
 
 // foresee tells how many pairs the first rows of --with let expect.
 func (p *pairing) foresee(expected float64) {
 	rows, about := p.search.Counts().Work.Rows, fmt.Sprintf("about %.2g", expected)
-	p.log.Info("pairs expected", "pairs", about, "sample", rows)
+	p.Log.Info("pairs expected", "pairs", about, "sample", rows)
 	if limit := p.flags.maxPairs; limit > 0 && expected > float64(limit) {
-		p.log.Warn("if the other rows are like the first, the run will stop at --max-pairs", "pairs", about, "rows", rows, "max_pairs", limit)
+		p.Log.Warn("if the other rows are like the first, the run will stop at --max-pairs", "pairs", about, "rows", rows, "max_pairs", limit)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"thresher/internal/cli"
 	"thresher/tasks"
 )
 
@@ -52,42 +53,42 @@ func (s *pairsSummary) set(search *tasks.PairSearch, shape *tasks.PairShape) {
 func (p *pairing) report() error {
 	p.summary.GPUUnused = p.engine.unusedGPUs()
 	if p.flags.json {
-		return json.NewEncoder(p.out).Encode(p.summary)
+		return json.NewEncoder(p.Out).Encode(p.summary)
 	}
 	return p.summary.print(p.app)
 }
 
 // print writes the summary as a table.
 func (s *pairsSummary) print(a *app) error {
-	t := newTable(a.err)
-	t.row("atoms", fmt.Sprintf("%d x %d, %s", s.Atoms, s.Dimension, s.Metric))
+	t := cli.NewTable(a.Err)
+	t.Row("atoms", fmt.Sprintf("%d x %d, %s", s.Atoms, s.Dimension, s.Metric))
 	s.columnsRead.print(t)
 	if s.PairsPerRowWith != nil {
-		t.row("with", fmt.Sprintf("%d rows", s.Rows))
+		t.Row("with", fmt.Sprintf("%d rows", s.Rows))
 	}
 	pairs := fmt.Sprintf("%d that %s", s.Pairs, s.Reach())
 	if s.Resumed > 0 {
 		pairs += fmt.Sprintf("; %d rows by an earlier run", s.Resumed)
 	}
-	t.row("pairs", pairs)
+	t.Row("pairs", pairs)
 	if s.PairsPerRow != nil {
-		t.row("of an atom", s.PairsPerRow.String())
+		t.Row("of an atom", s.PairsPerRow.String())
 	}
 	if s.PairsPerRowWith != nil {
-		t.row("of a row", s.PairsPerRowWith.String())
+		t.Row("of a row", s.PairsPerRowWith.String())
 	}
 	if c := s.Components; c.Output != "" {
-		t.row("components", fmt.Sprintf("%d, the largest of %d rows; %d rows remain if one of each is kept, %d go", c.Count, c.Largest, c.Count, c.Surplus))
+		t.Row("components", fmt.Sprintf("%d, the largest of %d rows; %d rows remain if one of each is kept, %d go", c.Count, c.Largest, c.Count, c.Surplus))
 	}
-	t.row("speed", fmt.Sprintf("%.0f rows/s on %s", float64(s.Rows)/max(s.SearchSeconds, 1e-9), (&summary{Threads: s.Threads, Backend: s.Backend}).computing()))
-	t.row("saving", fmt.Sprintf("%s, %d rows scored in full", (&summary{Saving: s.Saving}).saved(), s.RowsScored))
-	t.row("method", s.Method)
-	t.row("guarantee", s.Promise)
-	t.row("time", fmt.Sprintf("load %s, build %s, search %s, write %s", seconds(s.LoadSeconds), seconds(s.BuildSeconds), seconds(s.SearchSeconds), seconds(s.WriteSeconds)))
+	t.Row("speed", fmt.Sprintf("%.0f rows/s on %s", float64(s.Rows)/max(s.SearchSeconds, 1e-9), (&summary{Threads: s.Threads, Backend: s.Backend}).computing()))
+	t.Row("saving", fmt.Sprintf("%s, %d rows scored in full", (&summary{Saving: s.Saving}).saved(), s.RowsScored))
+	t.Row("method", s.Method)
+	t.Row("guarantee", s.Promise)
+	t.Row("time", fmt.Sprintf("load %s, build %s, search %s, write %s", seconds(s.LoadSeconds), seconds(s.BuildSeconds), seconds(s.SearchSeconds), seconds(s.WriteSeconds)))
 	printUnusedGPUs(t, s.GPUUnused)
-	t.row("output", strings.TrimSuffix(s.Output+", "+s.Components.Output, ", "))
+	t.Row("output", strings.TrimSuffix(s.Output+", "+s.Components.Output, ", "))
 	for _, w := range s.Warnings {
-		t.row("warning", w)
+		t.Row("warning", w)
 	}
-	return t.flush()
+	return t.Flush()
 }

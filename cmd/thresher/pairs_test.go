@@ -15,12 +15,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"thresher/internal/cli"
+	"thresher/internal/cli/clitest"
 )
 
 // pairRows returns the rows of a CSV file, without the header.
 func pairRows(t *testing.T, path, header string) [][]string {
 	t.Helper()
-	rows, err := csv.NewReader(bytes.NewReader(readFile(t, path))).ReadAll()
+	rows, err := csv.NewReader(bytes.NewReader(clitest.ReadFile(t, path))).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,11 +64,11 @@ func near(a, b []float32, dim int, most float64) (pairs [][]string) {
 	return pairs
 }
 
-func pairsSummaryOf(t *testing.T, r result) (s pairsSummary) {
+func pairsSummaryOf(t *testing.T, r clitest.Result) (s pairsSummary) {
 	t.Helper()
-	r.wantCode(t, exitOK)
-	if err := json.Unmarshal([]byte(r.out), &s); err != nil {
-		t.Fatalf("%v: %s", err, r.out)
+	r.WantCode(t, cli.ExitOK)
+	if err := json.Unmarshal([]byte(r.Out), &s); err != nil {
+		t.Fatalf("%v: %s", err, r.Out)
 	}
 	return s
 }
@@ -74,7 +77,7 @@ func TestPairs(t *testing.T) {
 	const n, dim = 400, 12
 	dir := t.TempDir()
 	rows := nearRows(1, n, dim)
-	atoms := writeFile(t, dir, "a.npy", npy(rows, dim))
+	atoms := clitest.WriteFile(t, dir, "a.npy", npy(rows, dim))
 	out, components := filepath.Join(dir, "p.csv"), filepath.Join(dir, "c.csv")
 	args := []string{"pairs", "--vectors", atoms, "--metric", "l2", "--max-distance", "5", "--out", out, "--components", components}
 	s := pairsSummaryOf(t, thresher(t, append(args, "--json")...))
@@ -124,17 +127,17 @@ func TestPairs(t *testing.T) {
 		t.Errorf("%g pairs expected of %d", s.Expected, s.Pairs)
 	}
 	for _, left := range []string{out + ".progress", out + ".spool"} {
-		if exists(left) {
+		if clitest.Exists(left) {
 			t.Errorf("%s was left behind", left)
 		}
 	}
 
-	thresher(t, args...).wantError(t, "p.csv", "--overwrite")
+	thresher(t, args...).WantError(t, "p.csv", "--overwrite")
 	r := thresher(t, append(args, "--overwrite")...)
-	r.wantCode(t, exitOK)
+	r.WantCode(t, cli.ExitOK)
 	for _, text := range []string{fmt.Sprintf("%d that are at most 5 apart", len(want)), "exact: no pair is missing", "p.csv, "} {
-		if !strings.Contains(r.err, text) {
-			t.Errorf("no %q in\n%s", text, r.err)
+		if !strings.Contains(r.Err, text) {
+			t.Errorf("no %q in\n%s", text, r.Err)
 		}
 	}
 }
@@ -153,7 +156,7 @@ func TestPairsOfTwoFiles(t *testing.T) {
 		}
 		return text.Bytes()
 	}
-	atoms := writeFile(t, dir, "a.jsonl", lines(a, "x"))
+	atoms := clitest.WriteFile(t, dir, "a.jsonl", lines(a, "x"))
 	out, components := filepath.Join(dir, "p.csv"), filepath.Join(dir, "c.csv")
 	want := near(a, b, dim, 4)
 	if len(want) < 30 {
@@ -184,13 +187,13 @@ func TestPairsOfTwoFiles(t *testing.T) {
 func TestPairsFormats(t *testing.T) {
 	dir := t.TempDir()
 	rows := nearRows(1, 300, 16)
-	atoms := writeFile(t, dir, "a.npy", npy(rows, 16))
+	atoms := clitest.WriteFile(t, dir, "a.npy", npy(rows, 16))
 	args := []string{"pairs", "--vectors", atoms, "--metric", "cosine", "--min-score", ".6"}
 	for pairs, components := range map[string]string{"p.parquet": "c.parquet", "p.jsonl": "c.jsonl", "p.npz": "c.npz", "p.csv": "c.npy"} {
 		r := thresher(t, append(args, "--out", filepath.Join(dir, pairs), "--components", filepath.Join(dir, components))...)
-		r.wantCode(t, exitOK)
+		r.WantCode(t, cli.ExitOK)
 		for _, name := range []string{pairs, components} {
-			if len(readFile(t, filepath.Join(dir, name))) < 100 {
+			if len(clitest.ReadFile(t, filepath.Join(dir, name))) < 100 {
 				t.Errorf("%s is too short", name)
 			}
 		}
@@ -198,7 +201,7 @@ func TestPairsFormats(t *testing.T) {
 	certain := pairRows(t, filepath.Join(dir, "p.csv"), "a,b,score")
 	for _, method := range []string{"exact", "adaptive", "auto"} {
 		out := filepath.Join(dir, method+".csv")
-		thresher(t, append(args, "--method", method, "--delta", "1e-9", "--out", out)...).wantCode(t, exitOK)
+		thresher(t, append(args, "--method", method, "--delta", "1e-9", "--out", out)...).WantCode(t, cli.ExitOK)
 		if d := cmp.Diff(certain, pairRows(t, out, "a,b,score")); d != "" {
 			t.Errorf("%s: %s", method, d)
 		}
@@ -214,23 +217,23 @@ func TestPairsTooMany(t *testing.T) {
 	for i := range copies {
 		copy(rows[(1500+i)*dim:], rows[:dim])
 	}
-	atoms := writeFile(t, dir, "a.npy", npy(rows, dim))
+	atoms := clitest.WriteFile(t, dir, "a.npy", npy(rows, dim))
 	out, whole := filepath.Join(dir, "p.csv"), filepath.Join(dir, "whole.csv")
 	args := func(out string, more ...string) []string {
 		return append([]string{"pairs", "--vectors", atoms, "--metric", "cosine", "--min-score", "1", "--chunk", "50", "--out", out}, more...)
 	}
 	thresher(t, "pairs", "--vectors", atoms, "--metric", "ip", "--min-score=-1e9", "--out", out, "--max-pairs", "100000").
-		wantError(t, "--max-pairs 100000", "by a sample of 256 atoms about 2e+06 pairs", "a.npy", "--min-score")
-	if exists(out + ".progress") {
+		WantError(t, "--max-pairs 100000", "by a sample of 256 atoms about 2e+06 pairs", "a.npy", "--min-score")
+	if clitest.Exists(out + ".progress") {
 		t.Fatal("a refused run has begun")
 	}
 	s := pairsSummaryOf(t, thresher(t, args(whole, "--json")...))
-	thresher(t, args(out, "--max-pairs", "500")...).wantError(t, "--max-pairs 500", "score at least 1", "of 2000 rows", "--resume", "rows are answered and safe")
-	if !exists(out+".progress") || exists(out) {
+	thresher(t, args(out, "--max-pairs", "500")...).WantError(t, "--max-pairs 500", "score at least 1", "of 2000 rows", "--resume", "rows are answered and safe")
+	if !clitest.Exists(out+".progress") || clitest.Exists(out) {
 		t.Fatal("the run that was stopped cannot be resumed, or has written pairs")
 	}
-	thresher(t, args(out, "--max-pairs", "900", "--resume")...).wantCode(t, exitOK)
-	if s.Pairs != copies*(copies+1)/2 || !bytes.Equal(readFile(t, out), readFile(t, whole)) {
+	thresher(t, args(out, "--max-pairs", "900", "--resume")...).WantCode(t, cli.ExitOK)
+	if s.Pairs != copies*(copies+1)/2 || !bytes.Equal(clitest.ReadFile(t, out), clitest.ReadFile(t, whole)) {
 		t.Errorf("%d pairs, or the files differ", s.Pairs)
 	}
 }
@@ -241,10 +244,10 @@ func TestPairsForeseen(t *testing.T) {
 	atoms := vectorFile(t, dir, "a.npy", 1, 50, 8)
 	with := vectorFile(t, dir, "b.npy", 2, 1000, 8)
 	r := thresher(t, "pairs", "--vectors", atoms, "--metric", "ip", "--with", with, "--min-score=-100", "--out", filepath.Join(dir, "p.csv"), "--chunk", "20", "--max-pairs", "30000")
-	r.wantCode(t, exitInput)
+	r.WantCode(t, cli.ExitInput)
 	for _, text := range []string{`the run will stop at --max-pairs" pairs="about 5e+04" rows=20`, "among the first", "of 1000 rows"} {
-		if !strings.Contains(r.err, text) {
-			t.Errorf("no %q in\n%s", text, r.err)
+		if !strings.Contains(r.Err, text) {
+			t.Errorf("no %q in\n%s", text, r.Err)
 		}
 	}
 }
@@ -253,8 +256,8 @@ func TestPairsForeseen(t *testing.T) {
 // undisturbed run.
 func TestPairsResumeAfterKills(t *testing.T) {
 	dir := t.TempDir()
-	atoms := writeFile(t, dir, "a.npy", npy(nearRows(1, 600, 24), 24))
-	with := writeFile(t, dir, "b.npy", npy(nearRows(2, 500, 24), 24))
+	atoms := clitest.WriteFile(t, dir, "a.npy", npy(nearRows(1, 600, 24), 24))
+	with := clitest.WriteFile(t, dir, "b.npy", npy(nearRows(2, 500, 24), 24))
 	for name, more := range map[string][]string{"p.parquet": nil, "p.npz": nil, "p.csv": {"--with", with}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -262,40 +265,40 @@ func TestPairsResumeAfterKills(t *testing.T) {
 			args := func(out string) []string {
 				return append([]string{"pairs", "--vectors", atoms, "--metric", "l2", "--max-distance", "30", "--out", out, "--components", out + ".c.parquet"}, more...)
 			}
-			thresher(t, args(whole)...).wantCode(t, exitOK)
+			thresher(t, args(whole)...).WantCode(t, cli.ExitOK)
 			kills := 0
 			next := args(out)
 			for kills < 3 {
 				cmd := child(t, func(p *os.Process) { p.Kill() }, next...)
-				if cmd.ProcessState.Exited() || !exists(out+".progress") || exists(out) {
+				if cmd.ProcessState.Exited() || !clitest.Exists(out+".progress") || clitest.Exists(out) {
 					t.Fatalf("the child was not killed on its way: %v", cmd.ProcessState)
 				}
 				appendTo(t, out+".spool", []byte("torn"))
 				next = append(args(out), "--resume")
 				kills++
 			}
-			thresher(t, args(out)...).wantError(t, "--resume", "--overwrite")
-			thresher(t, append(args(out), "--resume", "--max-distance", "31")...).wantError(t, "other vectors or settings", "--overwrite")
+			thresher(t, args(out)...).WantError(t, "--resume", "--overwrite")
+			thresher(t, append(args(out), "--resume", "--max-distance", "31")...).WantError(t, "other vectors or settings", "--overwrite")
 			s := pairsSummaryOf(t, thresher(t, append(args(out), "--resume", "--json")...))
 			if s.Resumed == 0 {
 				t.Error("nothing was resumed")
 			}
 			for _, suffix := range []string{"", ".c.parquet"} {
-				if !bytes.Equal(readFile(t, out+suffix), readFile(t, whole+suffix)) {
+				if !bytes.Equal(clitest.ReadFile(t, out+suffix), clitest.ReadFile(t, whole+suffix)) {
 					t.Errorf("%s%s differs from that of an uninterrupted run", name, suffix)
 				}
 			}
-			if exists(out + ".spool") {
+			if clitest.Exists(out + ".spool") {
 				t.Error("the spool was left behind")
 			}
 			again := pairsSummaryOf(t, thresher(t, append(args(out), "--resume", "--json")...))
-			if again.Pairs != s.Pairs || again.Resumed != again.Rows || again.PairsPerRow != nil || !bytes.Equal(readFile(t, out), readFile(t, whole)) {
+			if again.Pairs != s.Pairs || again.Resumed != again.Rows || again.PairsPerRow != nil || !bytes.Equal(clitest.ReadFile(t, out), clitest.ReadFile(t, whole)) {
 				t.Errorf("the finished run, given again, says %+v", again)
 			}
 			if err := os.Remove(out + ".c.parquet"); err != nil {
 				t.Fatal(err)
 			}
-			thresher(t, append(args(out), "--resume")...).wantError(t, "says that all is done", out+".c.parquet", "--overwrite")
+			thresher(t, append(args(out), "--resume")...).WantError(t, "says that all is done", out+".c.parquet", "--overwrite")
 		})
 	}
 }
@@ -305,27 +308,27 @@ func TestPairsStopCleanly(t *testing.T) {
 	atoms := vectorFile(t, dir, "a.npy", 1, 2000, 40)
 	out := filepath.Join(dir, "p.parquet")
 	cmd := child(t, func(p *os.Process) { p.Signal(syscall.SIGINT) }, "pairs", "--vectors", atoms, "--metric", "ip", "--min-score", "10", "--out", out)
-	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
-		t.Fatalf("exit code %d, want %d", code, exitInterrupted)
+	if code := cmd.ProcessState.ExitCode(); code != cli.ExitInterrupted {
+		t.Fatalf("exit code %d, want %d", code, cli.ExitInterrupted)
 	}
-	thresher(t, "pairs", "--vectors", atoms, "--metric", "ip", "--min-score", "10", "--out", out, "--resume").wantCode(t, exitOK)
+	thresher(t, "pairs", "--vectors", atoms, "--metric", "ip", "--min-score", "10", "--out", out, "--resume").WantCode(t, cli.ExitOK)
 }
 
 func TestPairsBadInput(t *testing.T) {
 	dir := t.TempDir()
 	good := vectorFile(t, dir, "good.npy", 1, 20, 4)
 	wide := vectorFile(t, dir, "wide.npy", 1, 20, 5)
-	none := writeFile(t, dir, "none.npy", npy(nil, 4))
+	none := clitest.WriteFile(t, dir, "none.npy", npy(nil, 4))
 	nan := gaussian(1, 40)
 	nan[4*3+2] = float32(math.NaN())
-	holes := writeFile(t, dir, "nan.npy", npy(nan, 4))
+	holes := clitest.WriteFile(t, dir, "nan.npy", npy(nan, 4))
 	far := gaussian(1, 40)
 	far[4*7] = 3e38
-	long := writeFile(t, dir, "long.npy", npy(far, 4))
-	there := writeFile(t, dir, "there.csv", []byte("x"))
+	long := clitest.WriteFile(t, dir, "long.npy", npy(far, 4))
+	there := clitest.WriteFile(t, dir, "there.csv", []byte("x"))
 	prepared := filepath.Join(dir, "prepared.thresher")
-	thresher(t, "build", "--vectors", good, "--metric", "ip", "--out", prepared).wantCode(t, exitOK)
-	before := folderOf(t, dir)
+	thresher(t, "build", "--vectors", good, "--metric", "ip", "--out", prepared).WantCode(t, cli.ExitOK)
+	before := clitest.FolderOf(t, dir)
 	out := filepath.Join(dir, "p.csv")
 	pairs := func(more ...string) []string { return append([]string{"pairs"}, more...) }
 	for _, c := range []struct {
@@ -359,9 +362,9 @@ func TestPairsBadInput(t *testing.T) {
 		{"no others", pairs("--vectors", good, "--metric", "ip", "--with", none, "--min-score", "1", "--out", out), []string{"none.npy", "no rows"}},
 		{"a method of the k best", pairs("--vectors", good, "--metric", "ip", "--min-score", "1", "--out", out, "--method", "banditmips"), []string{"--min-score", "banditmips"}},
 	} {
-		t.Run(c.name, func(t *testing.T) { thresher(t, c.args...).wantError(t, c.want...) })
+		t.Run(c.name, func(t *testing.T) { thresher(t, c.args...).WantError(t, c.want...) })
 	}
-	if d := cmp.Diff(before, folderOf(t, dir)); d != "" {
+	if d := cmp.Diff(before, clitest.FolderOf(t, dir)); d != "" {
 		t.Errorf("a refused command changed files: %s", d)
 	}
 }

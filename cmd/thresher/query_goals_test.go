@@ -16,6 +16,8 @@ import (
 
 	"thresher/collection"
 	"thresher/dataset"
+	"thresher/internal/cli"
+	"thresher/internal/cli/clitest"
 	"thresher/tasks"
 )
 
@@ -78,7 +80,7 @@ func wishes(t *testing.T, dir string, all []wish) (files []string) {
 		}
 	}
 	files = []string{
-		writeFile(t, dir, "q.parquet", table.Bytes()), writeFile(t, dir, "q.jsonl", lines), writeFile(t, dir, "q.csv", csv),
+		clitest.WriteFile(t, dir, "q.parquet", table.Bytes()), clitest.WriteFile(t, dir, "q.jsonl", lines), clitest.WriteFile(t, dir, "q.csv", csv),
 	}
 	if len(ks) == len(all) {
 		files = append(files, npzFile(t, dir, "q.npz", map[string][]byte{"vector": npy(vectors, len(all[0].Vector)), "k": npyInts(ks...), "floor": npyDoubles(floors...), "most": npyDoubles(most...)}))
@@ -92,7 +94,7 @@ func TestGoalColumns(t *testing.T) {
 	const n, m, dim = 400, 30, 20
 	dir := t.TempDir()
 	atomRows, queryRows := gaussian(1, n*dim), gaussian(2, m*dim)
-	atoms := writeFile(t, dir, "a.npy", npy(atomRows, dim))
+	atoms := clitest.WriteFile(t, dir, "a.npy", npy(atomRows, dim))
 	for _, nulls := range []bool{false, true} {
 		all := make([]wish, m)
 		for j := range all {
@@ -141,13 +143,13 @@ func TestGoalColumns(t *testing.T) {
 						}
 					}
 					v := thresher(t, append([]string{"verify", "--answers", out, "--guarantee", "certain"}, args...)...)
-					v.wantCode(t, exitOK)
+					v.WantCode(t, cli.ExitOK)
 					if name != "r.jsonl" {
 						continue
 					}
 					if j := slices.IndexFunc(want, func(ids []int64) bool { return len(ids) > 1 }); j >= 0 {
 						short := rewrite(t, out, filepath.Join(dir, "short.jsonl"), shorten(j))
-						thresher(t, append([]string{"verify", "--answers", short}, args...)...).wantCode(t, exitWrong)
+						thresher(t, append([]string{"verify", "--answers", short}, args...)...).WantCode(t, cli.ExitWrong)
 					}
 				}
 			}
@@ -158,8 +160,8 @@ func TestGoalColumns(t *testing.T) {
 // TestFloorColumnAlone: without -k each query has all atoms that reach its floor.
 func TestFloorColumnAlone(t *testing.T) {
 	dir := t.TempDir()
-	atoms := writeFile(t, dir, "a.jsonl", []byte("[0]\n[1]\n[2]\n[3]\n[4]\n"))
-	queries := writeFile(t, dir, "q.csv", []byte("x,limit\n1,2.5\n-1,\n2,9\n2,4\n"))
+	atoms := clitest.WriteFile(t, dir, "a.jsonl", []byte("[0]\n[1]\n[2]\n[3]\n[4]\n"))
+	queries := clitest.WriteFile(t, dir, "q.csv", []byte("x,limit\n1,2.5\n-1,\n2,9\n2,4\n"))
 	for metric, want := range map[string][][]int64{
 		"ip": {{4, 3}, {0, 1}, nil, {4, 3, 2}},                   // at least; the second, of all: -1
 		"l2": {{1, 0, 2}, {0}, {2, 1, 3, 0, 4}, {2, 1, 3, 0, 4}}, // at most
@@ -176,12 +178,12 @@ func TestFloorColumnAlone(t *testing.T) {
 			}
 		}
 		v := thresher(t, append([]string{"verify", "--answers", out}, args...)...)
-		if v.wantCode(t, exitOK); !strings.Contains(v.out, "all that reach the least score") {
-			t.Error(v.out)
+		if v.WantCode(t, cli.ExitOK); !strings.Contains(v.Out, "all that reach the least score") {
+			t.Error(v.Out)
 		}
 		v = thresher(t, append([]string{"verify", "-k5", "--answers", out}, args...)...) // there are no more atoms
-		if v.wantCode(t, exitOK); !strings.Contains(v.out, "k = 5") {
-			t.Error(v.out)
+		if v.WantCode(t, cli.ExitOK); !strings.Contains(v.Out, "k = 5") {
+			t.Error(v.Out)
 		}
 	}
 }
@@ -199,13 +201,13 @@ func nearFlag(t *testing.T, metric string) string {
 
 func TestGoalColumnsRefuseBadInput(t *testing.T) {
 	dir := t.TempDir()
-	atoms := writeFile(t, dir, "a.jsonl", []byte("[0,1]\n[1,0]\n"))
+	atoms := clitest.WriteFile(t, dir, "a.jsonl", []byte("[0,1]\n[1,0]\n"))
 	bare := vectorFile(t, dir, "bare.npy", 1, 3, 2)
 	out := filepath.Join(dir, "r.npz")
 	files := 0
 	query := func(content string) string {
 		files++
-		return writeFile(t, dir, fmt.Sprintf("q%d.jsonl", files), []byte(`{"v":[1,2],"k":1,"f":0,"c":5}`+"\n"+content+"\n"))
+		return clitest.WriteFile(t, dir, fmt.Sprintf("q%d.jsonl", files), []byte(`{"v":[1,2],"k":1,"f":0,"c":5}`+"\n"+content+"\n"))
 	}
 	for _, c := range []struct {
 		name    string
@@ -236,17 +238,17 @@ func TestGoalColumnsRefuseBadInput(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			args := append([]string{"search", "--vectors", atoms, "--metric", "ip", "--queries", c.queries, "--out", out}, c.args...)
 			if c.args == nil {
-				answers := writeFile(t, t.TempDir(), "r.jsonl", []byte(`{"query":0,"ids":[0]}`+"\n"+`{"query":1,"ids":[0]}`+"\n"))
+				answers := clitest.WriteFile(t, t.TempDir(), "r.jsonl", []byte(`{"query":0,"ids":[0]}`+"\n"+`{"query":1,"ids":[0]}`+"\n"))
 				args = []string{"verify", "--vectors", atoms, "--metric", "ip", "--queries", c.queries, "--answers", answers, "--k-column", "k"}
 			}
-			thresher(t, args...).wantError(t, c.want...)
-			if exists(out) || exists(out+".progress") {
+			thresher(t, args...).WantError(t, c.want...)
+			if clitest.Exists(out) || clitest.Exists(out+".progress") {
 				t.Error("an output was written")
 			}
 		})
 	}
 	arrays := npzFile(t, dir, "q.npz", map[string][]byte{"v": npy([]float32{1, 2, 3, 4}, 2), "k": npyInts(1, 2, 3)})
-	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", arrays, "--k-column", "k").wantError(t, "q.npz", `"k"`, "3 rows", "2 queries")
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", arrays, "--k-column", "k").WantError(t, "q.npz", `"k"`, "3 rows", "2 queries")
 }
 
 // TestGoalColumnsResume: a run that was killed goes on with the goals of the queries left.
@@ -265,11 +267,11 @@ func TestGoalColumnsResume(t *testing.T) {
 		return []string{"search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--k-column", "k", "--min-score-column", "floor", "--max-score-column", "most", "--out", out}
 	}
 	whole, out := filepath.Join(dir, "whole.npz"), filepath.Join(dir, "out.npz")
-	thresher(t, args(whole)...).wantCode(t, exitOK)
+	thresher(t, args(whole)...).WantCode(t, cli.ExitOK)
 	child(t, func(p *os.Process) { p.Kill() }, args(out)...)
-	thresher(t, append(args(out), "--resume", "--max-score-column", "k", "--min-score-column", "")...).wantError(t, "other vectors or settings")
-	thresher(t, append(args(out), "--resume")...).wantCode(t, exitOK)
-	if !bytes.Equal(readFile(t, whole), readFile(t, out)) {
+	thresher(t, append(args(out), "--resume", "--max-score-column", "k", "--min-score-column", "")...).WantError(t, "other vectors or settings")
+	thresher(t, append(args(out), "--resume")...).WantCode(t, cli.ExitOK)
+	if !bytes.Equal(clitest.ReadFile(t, whole), clitest.ReadFile(t, out)) {
 		t.Error("the answers differ from those of an uninterrupted run")
 	}
 }
@@ -319,10 +321,10 @@ func TestHardNegatives(t *testing.T) {
 		}
 		ceilings[j] = .95 * positive
 	}
-	atoms := writeFile(t, dir, "a.npy", npy(atomRows, dim))
+	atoms := clitest.WriteFile(t, dir, "a.npy", npy(atomRows, dim))
 	queries := npzFile(t, dir, "q.npz", map[string][]byte{"vector": npy(queryRows, dim), "ceiling": npyDoubles(ceilings...)})
 	out := filepath.Join(dir, "negatives.npz")
-	thresher(t, "search", "--method", "certain", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k50", "--max-score-column", "ceiling", "--out", out).wantCode(t, exitOK)
+	thresher(t, "search", "--method", "certain", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k50", "--max-score-column", "ceiling", "--out", out).WantCode(t, cli.ExitOK)
 	short := 0
 	got := answersOf(t, out)
 	for j, r := range got {
@@ -358,8 +360,8 @@ func TestHardNegatives(t *testing.T) {
 		t.Errorf("%d answers, %d of them short", len(got), short)
 	}
 	args := []string{"verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k50", "--guarantee", "certain", "--answers", out, "--sample", "500"}
-	thresher(t, append(args, "--max-score-column", "ceiling")...).wantCode(t, exitOK)
-	thresher(t, args...).wantCode(t, exitWrong)
+	thresher(t, append(args, "--max-score-column", "ceiling")...).WantCode(t, cli.ExitOK)
+	thresher(t, args...).WantCode(t, cli.ExitWrong)
 }
 
 // TestHardNegativesOfRealData: sentence embeddings of films, whose positives are their nearest.
@@ -373,7 +375,7 @@ func TestHardNegativesOfRealData(t *testing.T) {
 	}
 	dir := t.TempDir()
 	nearest := filepath.Join(dir, "nearest.jsonl")
-	thresher(t, "search", "--metric", "cosine", "--vectors", atoms, "--queries", atoms, "--exclude-self", "-k1", "--out", nearest).wantCode(t, exitOK)
+	thresher(t, "search", "--metric", "cosine", "--vectors", atoms, "--queries", atoms, "--exclude-self", "-k1", "--out", nearest).WantCode(t, cli.ExitOK)
 	m, err := dataset.ReadAll(t.Context(), atoms, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -387,8 +389,8 @@ func TestHardNegativesOfRealData(t *testing.T) {
 	for _, method := range []string{"certain", "adaptive", "exact"} {
 		out := filepath.Join(dir, method+".parquet")
 		args := []string{"--metric", "cosine", "--vectors", atoms, "--queries", queries, "--exclude-self", "-k50", "--max-score-column", "ceiling", "--exclude", known}
-		thresher(t, append([]string{"search", "--method", method, "--out", out}, args...)...).wantCode(t, exitOK)
-		thresher(t, append([]string{"verify", "--strict-delta", "--guarantee", map[string]string{"certain": "certain", "adaptive": "probabilistic", "exact": "exact"}[method], "--answers", out}, args...)...).wantCode(t, exitOK)
+		thresher(t, append([]string{"search", "--method", method, "--out", out}, args...)...).WantCode(t, cli.ExitOK)
+		thresher(t, append([]string{"verify", "--strict-delta", "--guarantee", map[string]string{"certain": "certain", "adaptive": "probabilistic", "exact": "exact"}[method], "--answers", out}, args...)...).WantCode(t, cli.ExitOK)
 		for j, r := range answersOf(t, out) {
 			if len(r.Rows) != 50 {
 				t.Errorf("%s, query %d: %d atoms", method, j, len(r.Rows))
@@ -400,9 +402,9 @@ func TestHardNegativesOfRealData(t *testing.T) {
 // TestCertifyOfColumns: an atom above the ceiling, and one beyond the query's k, are no hits.
 func TestCertifyOfColumns(t *testing.T) {
 	dir := t.TempDir()
-	atoms := writeFile(t, dir, "a.jsonl", []byte("[0]\n[1]\n[2]\n[3]\n[4]\n"))
-	queries := writeFile(t, dir, "q.jsonl", []byte(`{"v":[1],"k":2,"c":3}`+"\n"+`{"v":[1],"k":2,"c":3}`+"\n"+`{"v":[1],"k":null,"c":null}`+"\n"))
-	answers := writeFile(t, dir, "r.jsonl", []byte(`{"query":0,"ids":[4,3,2]}`+"\n"+`{"query":1,"ids":[3,2,1]}`+"\n"+`{"query":2,"ids":[4,3,2]}`+"\n"))
+	atoms := clitest.WriteFile(t, dir, "a.jsonl", []byte("[0]\n[1]\n[2]\n[3]\n[4]\n"))
+	queries := clitest.WriteFile(t, dir, "q.jsonl", []byte(`{"v":[1],"k":2,"c":3}`+"\n"+`{"v":[1],"k":2,"c":3}`+"\n"+`{"v":[1],"k":null,"c":null}`+"\n"))
+	answers := clitest.WriteFile(t, dir, "r.jsonl", []byte(`{"query":0,"ids":[4,3,2]}`+"\n"+`{"query":1,"ids":[3,2,1]}`+"\n"+`{"query":2,"ids":[4,3,2]}`+"\n"))
 	out := filepath.Join(dir, "proven.jsonl")
 	s := summaryOf(t, thresher(t, "certify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--k-column", "k", "--max-score-column", "c", "--out", out, "--json"))
 	if s.Certified.Right != 2 || s.Certified.Missed != 1 || s.K != 3 {
@@ -420,8 +422,8 @@ func TestCertifyOfColumns(t *testing.T) {
 // and without.
 func TestMaxScore(t *testing.T) {
 	dir := t.TempDir()
-	atoms := writeFile(t, dir, "a.jsonl", []byte("[0]\n[1]\n[2]\n[3]\n[4]\n"))
-	queries := writeFile(t, dir, "q.csv", []byte("x\n1\n-1\n"))
+	atoms := clitest.WriteFile(t, dir, "a.jsonl", []byte("[0]\n[1]\n[2]\n[3]\n[4]\n"))
+	queries := clitest.WriteFile(t, dir, "q.csv", []byte("x\n1\n-1\n"))
 	for _, c := range []struct {
 		args []string
 		want [][]int64
@@ -434,12 +436,12 @@ func TestMaxScore(t *testing.T) {
 	} {
 		out := filepath.Join(dir, "r.ibin")
 		args := append([]string{"--vectors", atoms, "--metric", "ip", "--queries", queries}, c.args...)
-		thresher(t, append([]string{"search", "--out", out, "--overwrite"}, args...)...).wantCode(t, exitOK)
+		thresher(t, append([]string{"search", "--out", out, "--overwrite"}, args...)...).WantCode(t, cli.ExitOK)
 		for j, r := range answersOf(t, out) {
 			if diff := cmp.Diff(c.want[j], r.Rows); len(c.want[j])+len(r.Rows) > 0 && diff != "" {
 				t.Errorf("%q, query %d (-want +got):\n%s", c.args, j, diff)
 			}
 		}
-		thresher(t, append([]string{"verify", "--answers", out}, args...)...).wantCode(t, exitOK)
+		thresher(t, append([]string{"verify", "--answers", out}, args...)...).WantCode(t, cli.ExitOK)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"thresher/batch"
 	"thresher/config"
 	"thresher/dataset"
+	"thresher/internal/cli"
 	"thresher/tasks"
 )
 
@@ -48,7 +49,7 @@ With --fail-under the exit code is 1 if the mean recall is less.
 With --exclude, --k-column and the like the atoms wanted are those that search finds with
 the same flags; others do not count as found. Of answers that have the query itself
 first, of k + 1 atoms, --exclude-self -k K compares the others.`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.scoreLimits.read(cmd.Flags())
 			return a.runRecall(cmd.Context(), f)
@@ -68,7 +69,7 @@ first, of k + 1 atoms, --exclude-self -k K compares the others.`,
 	fs.BoolVar(&f.force, "overwrite", false, "overwrite the file of --missed")
 	fs.BoolVar(&f.json, "json", false, "report as one JSON object on stdout")
 	addSettings(cmd, recallSettings()...)
-	fs.Lookup("method").Usage += "; certain unless given"
+	fs.Lookup("method").DefValue = certainByDefault
 	fs.Lookup("seed").Usage = "seed that draws the queries of --sample and the rotation"
 	return cmd
 }
@@ -125,8 +126,8 @@ func (a *app) runRecall(ctx context.Context, f *recallFlags) (err error) {
 	if err := f.check(); err != nil {
 		return err
 	}
-	r := &recall{app: a, flags: f, method: batch.Method(a.config.Method)}
-	if a.config.Origin("method").Kind == config.FromDefault {
+	r := &recall{app: a, flags: f, method: batch.Method(a.Config.Method)}
+	if a.Config.Origin("method").Kind == config.FromDefault {
 		r.method = batch.Certain
 	}
 	for _, in := range []struct {
@@ -159,7 +160,7 @@ func (a *app) runRecall(ctx context.Context, f *recallFlags) (err error) {
 	if err := r.survey(ctx); err != nil {
 		return err
 	}
-	metric, err := r.in.atoms.metric(a.config.Metric)
+	metric, err := r.in.atoms.metric(a.Config.Metric)
 	if err != nil {
 		return err
 	}
@@ -180,7 +181,7 @@ func (a *app) runRecall(ctx context.Context, f *recallFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.engine.close()) }()
-	if err := r.run(ctx, newQueryChunks(r.in.queries, queries, a.config.Chunk).relativeTo(r.engine.atoms.Origin).forAnswers(r.longest)); err != nil {
+	if err := r.run(ctx, newQueryChunks(r.in.queries, queries, a.Config.Chunk).relativeTo(r.engine.atoms.Origin).forAnswers(r.longest)); err != nil {
 		return err
 	}
 	if err := r.print(); err != nil {
@@ -194,7 +195,7 @@ func (r *recall) verdict() error {
 	if r.report.Recall >= r.flags.failUnder {
 		return nil
 	}
-	return &exitError{exitWrong, fmt.Errorf("recall %.6g, less than --fail-under %g", r.report.Recall, r.flags.failUnder)}
+	return cli.Exit(cli.ExitWrong, fmt.Errorf("recall %.6g, less than --fail-under %g", r.report.Recall, r.flags.failUnder))
 }
 
 // survey counts the answers and, without -k, determines k from them.
@@ -221,14 +222,14 @@ func (r *recall) prepare(ctx context.Context, queries dataset.Reader) error {
 		m = min(r.report.Answers, r.flags.sample)
 	}
 	e, err := r.openEngine(ctx, r.in.atoms, columns, demand{method: r.method, k: r.flags.k, queries: m}, func(a *atoms) (batch.Request, error) {
-		return batch.Request{K: r.flags.k, Method: r.method, Delta: r.config.Delta}, nil
+		return batch.Request{K: r.flags.k, Method: r.method, Delta: r.Config.Delta}, nil
 	})
 	if err != nil {
 		return err
 	}
 	r.engine = e
 	r.report.columnsRead = columnsOf(e.atoms.columns, queries)
-	if r.compare, err = newComparison(e.atoms.Collection, r.in.atoms, r.flags.k, r.config.Threads); err != nil {
+	if r.compare, err = newComparison(e.atoms.Collection, r.in.atoms, r.flags.k, r.Config.Threads); err != nil {
 		return errors.Join(err, e.close())
 	}
 	if r.goals == nil {
@@ -291,7 +292,7 @@ func (r *recall) drawn(src *queryChunks) *drawnQueries {
 // part returns the queries drawn of a chunk, with their best atoms and the answers to them; nil if none
 // is.
 func (r *recall) part(ctx context.Context, of *drawnChunk, results *othersAnswers) (*tasks.Part, error) {
-	req := batch.Request{Stored: true, K: r.flags.k, Method: r.method, Delta: r.config.Delta, ExcludeSelf: r.flags.excludeSelf, Part: true}
+	req := batch.Request{Stored: true, K: r.flags.k, Method: r.method, Delta: r.Config.Delta, ExcludeSelf: r.flags.excludeSelf, Part: true}
 	if r.goals != nil {
 		req.K = r.goals.k
 	}
@@ -346,7 +347,7 @@ func (r *recall) print() error {
 		}
 	}
 	if r.flags.json {
-		return json.NewEncoder(r.out).Encode(&r.report)
+		return json.NewEncoder(r.Out).Encode(&r.report)
 	}
-	return r.report.print(r.out)
+	return r.report.print(r.Out)
 }

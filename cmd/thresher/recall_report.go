@@ -9,25 +9,26 @@ import (
 
 	"thresher/dataset"
 	"thresher/internal/atomicfile"
+	"thresher/internal/cli"
 	"thresher/tasks"
 	"thresher/verify"
 )
 
 // print writes the report as a table.
 func (s *recallSummary) print(w io.Writer) error {
-	t := newTable(w)
-	t.row("compared", fmt.Sprintf("%d of %d answers, %s, k = %d; best atoms by %s, plan %s, %.3g s", s.Queries, s.Answers, s.Metric, s.K, s.Method, s.Plan, s.TookMS/1e3))
+	t := cli.NewTable(w)
+	t.Row("compared", fmt.Sprintf("%d of %d answers, %s, k = %d; best atoms by %s, plan %s, %.3g s", s.Queries, s.Answers, s.Metric, s.K, s.Method, s.Plan, s.TookMS/1e3))
 	s.columnsRead.print(t)
-	t.row("recall", fmt.Sprintf("%.4f; 95%% interval %.4f to %.4f", s.Recall, s.Low, s.High))
+	t.Row("recall", fmt.Sprintf("%.4f; 95%% interval %.4f to %.4f", s.Recall, s.Low, s.High))
 	if s.ByID < s.Recall {
-		t.row("by id", fmt.Sprintf("%.4f, if atoms of equal score did not stand for each other", s.ByID))
+		t.Row("by id", fmt.Sprintf("%.4f, if atoms of equal score did not stand for each other", s.ByID))
 	}
-	t.row("complete", fmt.Sprintf("%d answers lack nothing", s.Complete))
+	t.Row("complete", fmt.Sprintf("%d answers lack nothing", s.Complete))
 	if s.Short > 0 {
-		t.row("short", fmt.Sprintf("%d answers have fewer than %d atoms", s.Short, s.K))
+		t.Row("short", fmt.Sprintf("%d answers have fewer than %d atoms", s.Short, s.K))
 	}
 	if s.Repeated > 0 {
-		t.row("repeated", fmt.Sprintf("%d atoms are listed again and count once", s.Repeated))
+		t.Row("repeated", fmt.Sprintf("%d atoms are listed again and count once", s.Repeated))
 	}
 	if s.Complete < s.Queries {
 		for _, b := range s.Ranks {
@@ -35,25 +36,25 @@ func (s *recallSummary) print(w io.Writer) error {
 			if b.To > b.From {
 				ranks = fmt.Sprintf("ranks %d to %d", b.From, b.To)
 			}
-			t.row("missed", fmt.Sprintf("%s: %d of %d (%.2f%%)", ranks, b.Missed, b.Wanted, 100*float64(b.Missed)/float64(b.Wanted)))
+			t.Row("missed", fmt.Sprintf("%s: %d of %d (%.2f%%)", ranks, b.Missed, b.Wanted, 100*float64(b.Missed)/float64(b.Wanted)))
 		}
 	}
 	if s.Gaps != nil {
-		t.row("gap", fmt.Sprintf("missed atoms are better than the worst returned by %.2g%% (median), %.2g%% (90%% of them at most), %.2g%% (most)", 100*s.Gaps.Median, 100*s.Gaps.High, 100*s.Gaps.Worst))
+		t.Row("gap", fmt.Sprintf("missed atoms are better than the worst returned by %.2g%% (median), %.2g%% (90%% of them at most), %.2g%% (most)", 100*s.Gaps.Median, 100*s.Gaps.High, 100*s.Gaps.Worst))
 	}
 	printScores(t, s.Scores)
 	printUnusedGPUs(t, s.GPUUnused)
-	return t.flush()
+	return t.Flush()
 }
 
 // printScores adds the check of stated scores, nil without any, to a summary.
-func printScores(t *table, f *verify.FormCount) {
+func printScores(t *cli.Table, f *verify.FormCount) {
 	if f == nil {
 		return
 	}
-	t.row("scores", f)
+	t.Row("scores", f)
 	for _, x := range f.Sample {
-		t.row("", fmt.Sprintf("query %d: atom %d scores %.7g, not %.7g", x.Query, x.ID, x.Score, x.Stated))
+		t.Row("", fmt.Sprintf("query %d: atom %d scores %.7g, not %.7g", x.Query, x.ID, x.Score, x.Stated))
 	}
 }
 
@@ -70,10 +71,10 @@ func createMisses(path string, force bool) (*missFile, error) {
 	if filepath.Ext(path) != ".jsonl" {
 		return nil, fmt.Errorf("--missed %s: name does not end in .jsonl", path)
 	}
-	if err := refuseFolders(path); err != nil {
+	if err := cli.RefuseFolders(path); err != nil {
 		return nil, err
 	}
-	if err := refuseExisting(force, path); err != nil {
+	if err := cli.RefuseExisting(force, path); err != nil {
 		return nil, err
 	}
 	f, err := atomicfile.Create(path, 0o666)

@@ -11,15 +11,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"thresher/dataset"
+	"thresher/internal/cli"
+	"thresher/internal/cli/clitest"
 )
 
 // recallOf runs recall with --json.
 func recallOf(t *testing.T, args ...string) (r recallSummary) {
 	t.Helper()
 	out := thresher(t, append([]string{"recall", "--json"}, args...)...)
-	out.wantCode(t, exitOK)
-	if err := json.Unmarshal([]byte(out.out), &r); err != nil {
-		t.Fatalf("%v: %s", err, out.out)
+	out.WantCode(t, cli.ExitOK)
+	if err := json.Unmarshal([]byte(out.Out), &r); err != nil {
+		t.Fatalf("%v: %s", err, out.Out)
 	}
 	return r
 }
@@ -31,17 +33,17 @@ func TestRecallFailUnder(t *testing.T) {
 	for i := range 30 {
 		fmt.Fprintf(&rows, "[%d]\n", i)
 	}
-	atoms, queries := writeFile(t, dir, "a.jsonl", []byte(rows.String())), writeFile(t, dir, "q.jsonl", []byte("[1]\n"))
+	atoms, queries := clitest.WriteFile(t, dir, "a.jsonl", []byte(rows.String())), clitest.WriteFile(t, dir, "q.jsonl", []byte("[1]\n"))
 	ids := make([]string, 20)
 	for i := range ids {
 		ids[i] = fmt.Sprint(29 - i)
 	}
 	ids[19] = "0" // 19 of 20 are right
-	answers := writeFile(t, dir, "r.jsonl", []byte(`{"query":0,"ids":[`+strings.Join(ids, ",")+"]}\n"))
-	for limit, code := range map[string]int{"0": exitOK, "0.95": exitOK, "0.9500001": exitWrong, "1": exitWrong, "1.01": exitInput, "NaN": exitInput, "-0.5": exitInput} {
+	answers := clitest.WriteFile(t, dir, "r.jsonl", []byte(`{"query":0,"ids":[`+strings.Join(ids, ",")+"]}\n"))
+	for limit, code := range map[string]int{"0": cli.ExitOK, "0.95": cli.ExitOK, "0.9500001": cli.ExitWrong, "1": cli.ExitWrong, "1.01": cli.ExitInput, "NaN": cli.ExitInput, "-0.5": cli.ExitInput} {
 		r := thresher(t, "recall", "--vectors", atoms, "--queries", queries, "--metric", "ip", "--answers", answers, "--fail-under", limit)
-		if r.wantCode(t, code); code == exitWrong && (!strings.Contains(r.out, "0.9500") || !strings.Contains(r.err, "recall 0.95, less than --fail-under "+limit)) {
-			t.Errorf("%s%s", r.out, r.err)
+		if r.WantCode(t, code); code == cli.ExitWrong && (!strings.Contains(r.Out, "0.9500") || !strings.Contains(r.Err, "recall 0.95, less than --fail-under "+limit)) {
+			t.Errorf("%s%s", r.Out, r.Err)
 		}
 	}
 }
@@ -60,7 +62,7 @@ func TestRecall(t *testing.T) {
 	if math.Abs(r.Recall-(1-50./600)) > 1e-12 || r.Complete != 150 || r.Ranks[0].Missed != 50 || r.Ranks[1].Missed != 0 || r.K != 3 || r.Answers != 200 {
 		t.Errorf("%+v, %+v", r, r.RecallReport)
 	}
-	lines := strings.Split(strings.TrimSpace(string(readFile(t, misses))), "\n")
+	lines := strings.Split(strings.TrimSpace(string(clitest.ReadFile(t, misses))), "\n")
 	right := answersOf(t, answers)
 	if want := fmt.Sprintf(`{"answers_version":2,"query":4,"recall":0.6666666666666666,"missed":[%d],"rows":[%[1]d]}`, right[4].Rows[0]); len(lines) != 50 || lines[1] != want {
 		t.Errorf("%d misses, the second %s; want 50, %s", len(lines), lines[1], want)
@@ -69,10 +71,10 @@ func TestRecall(t *testing.T) {
 		t.Errorf("sample: %+v, %+v", r, r.RecallReport)
 	}
 	text := thresher(t, append([]string{"recall"}, append(files, "--answers", worse, "-k2")...)...)
-	text.wantCode(t, exitOK)
+	text.WantCode(t, cli.ExitOK)
 	for _, want := range []string{"200 of 200 answers, ip, k = 2", "0.8750; 95% interval 0.", "rank 1: 50 of 200 (25.00%)", "rank 2: 0 of 200", "inner products; 0 of 400 are not the atoms'"} {
-		if !strings.Contains(text.out, want) {
-			t.Errorf("report lacks %q:\n%s", want, text.out)
+		if !strings.Contains(text.Out, want) {
+			t.Errorf("report lacks %q:\n%s", want, text.Out)
 		}
 	}
 }
@@ -82,7 +84,7 @@ func TestRecallExcludesSelf(t *testing.T) {
 	dir := t.TempDir()
 	atoms := vectorFile(t, dir, "a.npy", 1, 60, 12)
 	answers := filepath.Join(dir, "r.npz")
-	thresher(t, "search", "--vectors", atoms, "--queries", atoms, "-k3", "--method", "exact", "--metric", "l2", "--exclude-self", "--out", answers).wantCode(t, exitOK)
+	thresher(t, "search", "--vectors", atoms, "--queries", atoms, "-k3", "--method", "exact", "--metric", "l2", "--exclude-self", "--out", answers).WantCode(t, cli.ExitOK)
 	files := []string{"--vectors", atoms, "--queries", atoms, "--answers", answers, "--metric", "l2"}
 	if r := recallOf(t, append(files, "--exclude-self")...); r.Recall != 1 || r.Queries != 60 {
 		t.Errorf("%+v", r.RecallReport)
@@ -92,8 +94,8 @@ func TestRecallExcludesSelf(t *testing.T) {
 	}
 	// Answers of whoever does not exclude the query have it as their first atom.
 	selves := filepath.Join(dir, "selves.jsonl")
-	thresher(t, "search", "--vectors", atoms, "--queries", atoms, "-k4", "--method", "exact", "--metric", "l2", "--out", selves).wantCode(t, exitOK)
-	none := writeFile(t, dir, "none.jsonl", []byte(`{"query":59,"ids":[]}`+"\n"))
+	thresher(t, "search", "--vectors", atoms, "--queries", atoms, "-k4", "--method", "exact", "--metric", "l2", "--out", selves).WantCode(t, cli.ExitOK)
+	none := clitest.WriteFile(t, dir, "none.jsonl", []byte(`{"query":59,"ids":[]}`+"\n"))
 	files[5] = selves
 	for _, c := range []struct {
 		args                     []string
@@ -117,38 +119,38 @@ func TestRecallExcludesSelf(t *testing.T) {
 	}
 	others := vectorFile(t, dir, "o.npy", 2, 60, 12)
 	thresher(t, "recall", "--vectors", atoms, "--queries", others, "--answers", answers, "--metric", "l2", "--exclude-self").
-		wantError(t, "--exclude-self", "query 0 of", "o.npy", "is not atom 0 of")
+		WantError(t, "--exclude-self", "query 0 of", "o.npy", "is not atom 0 of")
 }
 
 // TestRecallByNames: answers name atoms by their id column.
 func TestRecallByNames(t *testing.T) {
 	dir := t.TempDir()
-	atoms := writeFile(t, dir, "a.jsonl", []byte(`{"id":"x7","vector":[1,0]}
+	atoms := clitest.WriteFile(t, dir, "a.jsonl", []byte(`{"id":"x7","vector":[1,0]}
 {"id":"x8","vector":[0,1]}
 {"id":"x9","vector":[1,1]}
 `))
-	queries := writeFile(t, dir, "q.jsonl", []byte("[2,1]\n[1,3]\n"))
-	answers := writeFile(t, dir, "r.jsonl", []byte(`{"query":0,"ids":[0,0],"names":["x9","x7"]}
+	queries := clitest.WriteFile(t, dir, "q.jsonl", []byte("[2,1]\n[1,3]\n"))
+	answers := clitest.WriteFile(t, dir, "r.jsonl", []byte(`{"query":0,"ids":[0,0],"names":["x9","x7"]}
 {"query":1,"ids":[0,0],"names":["x9","x7"]}
 `))
 	misses := filepath.Join(dir, "m.jsonl")
 	if r := recallOf(t, "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--missed", misses); r.Recall != .75 {
 		t.Errorf("%+v", r.RecallReport)
 	}
-	if got := string(readFile(t, misses)); got != `{"answers_version":2,"query":1,"recall":0.5,"missed":["x8"],"rows":[1]}`+"\n" {
+	if got := string(clitest.ReadFile(t, misses)); got != `{"answers_version":2,"query":1,"recall":0.5,"missed":["x8"],"rows":[1]}`+"\n" {
 		t.Error(got)
 	}
-	unknown := writeFile(t, dir, "u.jsonl", []byte(`{"query":0,"ids":[2,0],"names":["x9","x6"]}`))
-	thresher(t, "recall", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", unknown).wantError(t, "u.jsonl", "query 0", `"x6"`, "rank 2")
+	unknown := clitest.WriteFile(t, dir, "u.jsonl", []byte(`{"query":0,"ids":[2,0],"names":["x9","x6"]}`))
+	thresher(t, "recall", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", unknown).WantError(t, "u.jsonl", "query 0", `"x6"`, "rank 2")
 
 	// Texts cannot be found among atoms without ids, and an id of two atoms is refused.
-	hits := writeFile(t, dir, "h.json", []byte(`{"result":[[{"id":"x9","score":3}],[{"id":"x9","score":4}]]}`))
-	bare := writeFile(t, dir, "bare.jsonl", []byte("[1,0]\n[0,1]\n[1,1]\n"))
-	thresher(t, "recall", "--vectors", bare, "--metric", "ip", "--queries", queries, "--answers", hits).wantError(t, "h.json", "query 0", "rank 1", "has no column id")
-	twins := writeFile(t, dir, "t.jsonl", []byte(`{"id":"x9","vector":[1,0]}`+"\n"+`{"id":"x9","vector":[1,1]}`+"\n"))
-	thresher(t, "recall", "--vectors", twins, "--metric", "ip", "--queries", queries, "--answers", hits).wantError(t, "row 1", `"x9"`, "row 0 has already")
+	hits := clitest.WriteFile(t, dir, "h.json", []byte(`{"result":[[{"id":"x9","score":3}],[{"id":"x9","score":4}]]}`))
+	bare := clitest.WriteFile(t, dir, "bare.jsonl", []byte("[1,0]\n[0,1]\n[1,1]\n"))
+	thresher(t, "recall", "--vectors", bare, "--metric", "ip", "--queries", queries, "--answers", hits).WantError(t, "h.json", "query 0", "rank 1", "has no column id")
+	twins := clitest.WriteFile(t, dir, "t.jsonl", []byte(`{"id":"x9","vector":[1,0]}`+"\n"+`{"id":"x9","vector":[1,1]}`+"\n"))
+	thresher(t, "recall", "--vectors", twins, "--metric", "ip", "--queries", queries, "--answers", hits).WantError(t, "row 1", `"x9"`, "row 0 has already")
 	for _, args := range [][]string{{"search", "--queries", queries}, {"truth", "--queries", queries, "--out", filepath.Join(dir, "t.ibin")}, {"certify", "--queries", queries, "--answers", hits}, {"graph", "-k1", "--out", filepath.Join(dir, "g.jsonl")}, {"pairs", "--min-score", "0", "--out", filepath.Join(dir, "p.jsonl")}} {
-		thresher(t, append(args, "--vectors", twins, "--metric", "ip")...).wantError(t, "t.jsonl", "row 1", `"x9"`, "row 0 has already")
+		thresher(t, append(args, "--vectors", twins, "--metric", "ip")...).WantError(t, "t.jsonl", "row 1", `"x9"`, "row 0 has already")
 	}
 	if r := recallOf(t, "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", hits); r.Recall != 1 {
 		t.Errorf("%+v", r.RecallReport)
@@ -165,9 +167,9 @@ func TestRecallRefusesBadInput(t *testing.T) {
 	})
 	fewer := vectorFile(t, dir, "fewer.npy", 2, 199, 12)
 	wide := vectorFile(t, dir, "wide.npy", 2, 200, 13)
-	gaps := writeFile(t, dir, "gaps.jsonl", []byte(`{"query":0,"ids":[1]}`+"\n"+`{"query":2,"ids":[1]}`+"\n"))
-	empty := writeFile(t, dir, "empty.jsonl", nil)
-	existing := writeFile(t, dir, "there.jsonl", []byte("kept"))
+	gaps := clitest.WriteFile(t, dir, "gaps.jsonl", []byte(`{"query":0,"ids":[1]}`+"\n"+`{"query":2,"ids":[1]}`+"\n"))
+	empty := clitest.WriteFile(t, dir, "empty.jsonl", nil)
+	existing := clitest.WriteFile(t, dir, "there.jsonl", []byte("kept"))
 	for _, c := range []struct {
 		name string
 		args []string
@@ -187,10 +189,10 @@ func TestRecallRefusesBadInput(t *testing.T) {
 		{"an output that exists", []string{"--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--missed", existing}, []string{"there.jsonl"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			thresher(t, append([]string{"recall"}, c.args...)...).wantError(t, c.want...)
+			thresher(t, append([]string{"recall"}, c.args...)...).WantError(t, c.want...)
 		})
 	}
-	if string(readFile(t, existing)) != "kept" {
+	if string(clitest.ReadFile(t, existing)) != "kept" {
 		t.Error("the file of --missed was overwritten")
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "*tmp*")); len(left) > 0 {
@@ -201,15 +203,15 @@ func TestRecallRefusesBadInput(t *testing.T) {
 // TestMissedHasQueryIDs: the list of what answers lack has the queries' own ids, as answers have them.
 func TestMissedHasQueryIDs(t *testing.T) {
 	dir := t.TempDir()
-	atoms := writeFile(t, dir, "a.jsonl", []byte("[0]\n[1]\n[2]\n"))
-	theirs := writeFile(t, dir, "r.jsonl", []byte("[2]\n[0]\n[1]\n"))
+	atoms := clitest.WriteFile(t, dir, "a.jsonl", []byte("[0]\n[1]\n[2]\n"))
+	theirs := clitest.WriteFile(t, dir, "r.jsonl", []byte("[2]\n[0]\n[1]\n"))
 	for kind, ids := range map[string][]string{"texts": {`"x"`, `"y"`, `"z"`}, "numbers": {"7", "8", "18446744073709551615"}} {
-		queries := writeFile(t, dir, kind+".jsonl", fmt.Appendf(nil, `{"id":%s,"v":[1]}`+"\n"+`{"id":%s,"v":[1]}`+"\n"+`{"id":%s,"v":[1]}`+"\n", ids[0], ids[1], ids[2]))
+		queries := clitest.WriteFile(t, dir, kind+".jsonl", fmt.Appendf(nil, `{"id":%s,"v":[1]}`+"\n"+`{"id":%s,"v":[1]}`+"\n"+`{"id":%s,"v":[1]}`+"\n", ids[0], ids[1], ids[2]))
 		missed := filepath.Join(dir, kind+".missed.jsonl")
 		recallOf(t, "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", theirs, "--missed", missed, "--chunk", "2")
 		want := fmt.Sprintf(`{"answers_version":2,"query":1,"query_id":%s,"recall":0,"missed":[2],"rows":[2]}`+"\n"+
 			`{"answers_version":2,"query":2,"query_id":%s,"recall":0,"missed":[2],"rows":[2]}`+"\n", ids[1], ids[2])
-		if diff := cmp.Diff(want, string(readFile(t, missed))); diff != "" {
+		if diff := cmp.Diff(want, string(clitest.ReadFile(t, missed))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", kind, diff)
 		}
 	}
@@ -219,10 +221,10 @@ func TestMissedHasQueryIDs(t *testing.T) {
 // a query excludes or that are above its ceiling, and those beyond its k, are no hits.
 func TestRecallOfGoals(t *testing.T) {
 	dir := t.TempDir()
-	atoms := writeFile(t, dir, "a.jsonl", []byte("[0]\n[1]\n[2]\n[3]\n[4]\n"))
-	queries := writeFile(t, dir, "q.csv", []byte("x,k,c\n1,2,3\n1,2,3\n1,,\n1,1,\n"))
-	seen := writeFile(t, dir, "seen.jsonl", []byte("[]\n[]\n[4,4]\n[0,1,2,3,4]\n"))
-	theirs := writeFile(t, dir, "r.jsonl", []byte(`{"query":0,"ids":[4,3,2],"scores":[4,3,2]}`+"\n"+`{"query":1,"ids":[3,2,1],"scores":[3,2,9]}`+"\n"+
+	atoms := clitest.WriteFile(t, dir, "a.jsonl", []byte("[0]\n[1]\n[2]\n[3]\n[4]\n"))
+	queries := clitest.WriteFile(t, dir, "q.csv", []byte("x,k,c\n1,2,3\n1,2,3\n1,,\n1,1,\n"))
+	seen := clitest.WriteFile(t, dir, "seen.jsonl", []byte("[]\n[]\n[4,4]\n[0,1,2,3,4]\n"))
+	theirs := clitest.WriteFile(t, dir, "r.jsonl", []byte(`{"query":0,"ids":[4,3,2],"scores":[4,3,2]}`+"\n"+`{"query":1,"ids":[3,2,1],"scores":[3,2,9]}`+"\n"+
 		`{"query":2,"ids":[4,3,2],"scores":[4,3,2]}`+"\n"+`{"query":3,"ids":[0],"scores":[0]}`+"\n"))
 	args := []string{"--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", theirs, "--k-column", "k", "--max-score-column", "c", "--exclude", seen}
 	misses := filepath.Join(dir, "misses.jsonl")
@@ -232,21 +234,21 @@ func TestRecallOfGoals(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	want := `{"answers_version":2,"query":0,"recall":0.5,"missed":[2],"rows":[2]}` + "\n" + `{"answers_version":2,"query":2,"recall":0.6666666666666666,"missed":[1],"rows":[1]}` + "\n"
-	if diff := cmp.Diff(want, string(readFile(t, misses))); diff != "" {
+	if diff := cmp.Diff(want, string(clitest.ReadFile(t, misses))); diff != "" {
 		t.Errorf("misses (-want +got):\n%s", diff)
 	}
 	own := filepath.Join(dir, "own.jsonl")
-	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--k-column", "k", "--max-score-column", "c", "--exclude", seen, "-k3", "--out", own).wantCode(t, exitOK)
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--k-column", "k", "--max-score-column", "c", "--exclude", seen, "-k3", "--out", own).WantCode(t, cli.ExitOK)
 	if r := recallOf(t, append(args, "--answers", own)...); r.Recall != 1 || r.Scores.Wrong > 0 {
 		t.Errorf("of a search itself: %+v", r)
 	}
-	selves := writeFile(t, dir, "s.csv", []byte("x,k\n0,2\n1,1\n2,2\n3,\n4,2\n"))
+	selves := clitest.WriteFile(t, dir, "s.csv", []byte("x,k\n0,2\n1,1\n2,2\n3,\n4,2\n"))
 	same := []string{"--vectors", atoms, "--metric", "ip", "--queries", selves, "--k-column", "k", "--exclude-self"}
-	thresher(t, append([]string{"search", "-k3", "--out", own, "--overwrite"}, same...)...).wantCode(t, exitOK)
+	thresher(t, append([]string{"search", "-k3", "--out", own, "--overwrite"}, same...)...).WantCode(t, cli.ExitOK)
 	if r := recallOf(t, append(same, "--answers", own, "--sample", "3")...); r.Queries != 3 || r.Recall != 1 {
 		t.Errorf("of a sample: %+v", r)
 	}
-	thresher(t, append([]string{"recall"}, append(args, "--exclude", "-", "--answers", "-")...)...).wantError(t, "recall", "only one")
-	fewer := writeFile(t, dir, "fewer.jsonl", []byte("[]\n"))
-	thresher(t, append([]string{"recall"}, append(args, "--exclude", fewer)...)...).wantError(t, "fewer.jsonl has 1 lists", "4 queries")
+	thresher(t, append([]string{"recall"}, append(args, "--exclude", "-", "--answers", "-")...)...).WantError(t, "recall", "only one")
+	fewer := clitest.WriteFile(t, dir, "fewer.jsonl", []byte("[]\n"))
+	thresher(t, append([]string{"recall"}, append(args, "--exclude", fewer)...)...).WantError(t, "fewer.jsonl has 1 lists", "4 queries")
 }

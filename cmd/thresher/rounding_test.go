@@ -10,6 +10,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"thresher/internal/cli"
+	"thresher/internal/cli/clitest"
 )
 
 // npyOf64 encodes a float64 matrix as npy.
@@ -81,24 +84,24 @@ func TestNumbersFarFromZero(t *testing.T) {
 	dir := t.TempDir()
 	built := filepath.Join(dir, "a.thresher")
 	atoms := map[string]string{
-		"npy": writeFile(t, dir, "a.npy", npyOf64(rows, dim)), "jsonl": writeFile(t, dir, "a.jsonl", jsonlOf64(rows, dim)), "built": built,
+		"npy": clitest.WriteFile(t, dir, "a.npy", npyOf64(rows, dim)), "jsonl": clitest.WriteFile(t, dir, "a.jsonl", jsonlOf64(rows, dim)), "built": built,
 	}
 	r := thresher(t, "build", "--vectors", atoms["npy"], "--metric", "l2", "--out", built)
-	r.wantCode(t, exitOK)
-	if !strings.Contains(r.err, "values to float32, largest change ") || !strings.Contains(r.err, "relative to a point near") {
-		t.Errorf("summary of build:\n%s", r.err)
+	r.WantCode(t, cli.ExitOK)
+	if !strings.Contains(r.Err, "values to float32, largest change ") || !strings.Contains(r.Err, "relative to a point near") {
+		t.Errorf("summary of build:\n%s", r.Err)
 	}
-	if r = thresher(t, "info", built); !strings.Contains(r.out, "values to float32, largest change ") {
-		t.Errorf("info:\n%s", r.out)
+	if r = thresher(t, "info", built); !strings.Contains(r.Out, "values to float32, largest change ") {
+		t.Errorf("info:\n%s", r.Out)
 	}
-	asked := []string{writeFile(t, dir, "q.npy", npyOf64(queries, dim)), writeFile(t, dir, "q.csv", csvOf64(queries, dim))}
+	asked := []string{clitest.WriteFile(t, dir, "q.npy", npyOf64(queries, dim)), clitest.WriteFile(t, dir, "q.csv", csvOf64(queries, dim))}
 	for name, path := range atoms {
 		for _, q := range asked {
 			out := filepath.Join(dir, "out.jsonl")
 			r := thresher(t, "search", "--metric", "l2", "--vectors", path, "--queries", q, "-k", fmt.Sprint(k), "--method", "exact", "--out", out, "--overwrite", "--json")
-			r.wantCode(t, exitOK)
+			r.WantCode(t, cli.ExitOK)
 			var s summary
-			if err := json.Unmarshal([]byte(r.out), &s); err != nil {
+			if err := json.Unmarshal([]byte(r.Out), &s); err != nil {
 				t.Fatal(err)
 			}
 			if s.Rounded <= 0 || s.Rounded > 1e-6 || !strings.HasPrefix(s.Promise, "exact for float32, largest change ") {
@@ -115,41 +118,41 @@ func TestNumbersFarFromZero(t *testing.T) {
 				t.Errorf("%s, %s: certificate %+v, %v", name, q, c, err)
 			}
 			r = thresher(t, "verify", "--metric", "l2", "--vectors", path, "--queries", q, "--answers", out)
-			r.wantCode(t, exitOK)
+			r.WantCode(t, cli.ExitOK)
 			compared := "coordinates were compared as given; answers may differ by what float32 changes of one, at most "
 			if path == built {
 				compared = "coordinates were compared as float32 has them, largest change "
 			}
-			if !strings.Contains(r.out, compared) {
-				t.Errorf("%s, %s: verify says\n%s", name, q, r.out)
+			if !strings.Contains(r.Out, compared) {
+				t.Errorf("%s, %s: verify says\n%s", name, q, r.Out)
 			}
 			r = thresher(t, "recall", "--metric", "l2", "--vectors", path, "--queries", q, "--answers", out)
-			r.wantCode(t, exitOK)
-			if !strings.Contains(r.out, "1.0000") {
-				t.Errorf("%s, %s: recall says\n%s", name, q, r.out)
+			r.WantCode(t, cli.ExitOK)
+			if !strings.Contains(r.Out, "1.0000") {
+				t.Errorf("%s, %s: recall says\n%s", name, q, r.Out)
 			}
 			proven := filepath.Join(dir, "proven.jsonl")
 			r = thresher(t, "certify", "--metric", "l2", "--vectors", path, "--queries", q, "--answers", out, "--out", proven, "--overwrite")
-			r.wantCode(t, exitOK)
-			if !strings.Contains(r.err, "40 of 40 answers were right") || !strings.Contains(r.err, " for float32, largest change ") {
-				t.Errorf("%s, %s: certify says\n%s", name, q, r.err)
+			r.WantCode(t, cli.ExitOK)
+			if !strings.Contains(r.Err, "40 of 40 answers were right") || !strings.Contains(r.Err, " for float32, largest change ") {
+				t.Errorf("%s, %s: certify says\n%s", name, q, r.Err)
 			}
 		}
 		// Each row of a file is itself, and the rows of another table are near theirs.
 		out := filepath.Join(dir, "pairs.csv")
 		r := thresher(t, "pairs", "--metric", "l2", "--vectors", path, "--with", asked[0], "--max-distance", "1e-3", "--out", out, "--overwrite")
-		r.wantCode(t, exitOK)
-		if lines := strings.Count(string(readFile(t, out)), "\n"); lines != m+1 || !strings.Contains(r.err, "exact for float32, largest change ") {
-			t.Errorf("%s: %d lines of pairs\n%s", name, lines, r.err)
+		r.WantCode(t, cli.ExitOK)
+		if lines := strings.Count(string(clitest.ReadFile(t, out)), "\n"); lines != m+1 || !strings.Contains(r.Err, "exact for float32, largest change ") {
+			t.Errorf("%s: %d lines of pairs\n%s", name, lines, r.Err)
 		}
 		r = thresher(t, "graph", "--metric", "l2", "--vectors", path, "-k", "3", "--out", filepath.Join(dir, "g.npz"), "--overwrite")
-		r.wantCode(t, exitOK)
-		if !strings.Contains(r.err, " for float32, largest change ") {
-			t.Errorf("%s: graph says\n%s", name, r.err)
+		r.WantCode(t, cli.ExitOK)
+		if !strings.Contains(r.Err, " for float32, largest change ") {
+			t.Errorf("%s: graph says\n%s", name, r.Err)
 		}
 	}
 	out := filepath.Join(dir, "self.jsonl")
-	thresher(t, "search", "--metric", "l2", "--vectors", atoms["npy"], "--queries", atoms["npy"], "--exclude-self", "-k", "1", "--out", out).wantCode(t, exitOK)
+	thresher(t, "search", "--metric", "l2", "--vectors", atoms["npy"], "--queries", atoms["npy"], "--exclude-self", "-k", "1", "--out", out).WantCode(t, cli.ExitOK)
 }
 
 func csvOf64(rows []float64, dim int) []byte {
@@ -172,26 +175,26 @@ func TestVerifyReadsWhatWasGiven(t *testing.T) {
 		for i, x := range values {
 			rounded[i] = float32(x)
 		}
-		return writeFile(t, dir, name, npy(rounded, dim))
+		return clitest.WriteFile(t, dir, name, npy(rounded, dim))
 	}
 	rough, asked := narrow("rough.npy", rows), narrow("asked.npy", queries)
-	atoms, wide := writeFile(t, dir, "a.npy", npyOf64(rows, dim)), writeFile(t, dir, "q.npy", npyOf64(queries, dim))
+	atoms, wide := clitest.WriteFile(t, dir, "a.npy", npyOf64(rows, dim)), clitest.WriteFile(t, dir, "q.npy", npyOf64(queries, dim))
 	out := filepath.Join(dir, "out.jsonl")
 	search := func(atoms, queries string) {
 		t.Helper()
-		thresher(t, "search", "--metric", "l2", "--vectors", atoms, "--queries", queries, "-k", fmt.Sprint(k), "--method", "exact", "--out", out, "--overwrite").wantCode(t, exitOK)
+		thresher(t, "search", "--metric", "l2", "--vectors", atoms, "--queries", queries, "-k", fmt.Sprint(k), "--method", "exact", "--out", out, "--overwrite").WantCode(t, cli.ExitOK)
 	}
 	search(rough, asked)
 	if wrongLists(t, out, nearest) == 0 {
 		t.Fatal("no list of rounded numbers is wrong: this tests nothing")
 	}
-	thresher(t, "verify", "--metric", "l2", "--vectors", rough, "--queries", asked, "--answers", out).wantCode(t, exitOK)
-	thresher(t, "verify", "--metric", "l2", "--vectors", atoms, "--queries", wide, "--answers", out, "--ignore-scores").wantCode(t, exitWrong)
+	thresher(t, "verify", "--metric", "l2", "--vectors", rough, "--queries", asked, "--answers", out).WantCode(t, cli.ExitOK)
+	thresher(t, "verify", "--metric", "l2", "--vectors", atoms, "--queries", wide, "--answers", out, "--ignore-scores").WantCode(t, cli.ExitWrong)
 	search(atoms, wide)
-	thresher(t, "verify", "--metric", "l2", "--vectors", atoms, "--queries", wide, "--answers", out).wantCode(t, exitOK)
+	thresher(t, "verify", "--metric", "l2", "--vectors", atoms, "--queries", wide, "--answers", out).WantCode(t, cli.ExitOK)
 	ids := filepath.Join(dir, "out.npz") // has no certificates
-	thresher(t, "search", "--metric", "l2", "--vectors", atoms, "--queries", wide, "-k", fmt.Sprint(k), "--method", "exact", "--out", ids).wantCode(t, exitOK)
-	thresher(t, "verify", "--metric", "l2", "--vectors", atoms, "--queries", wide, "--answers", ids).wantCode(t, exitOK)
+	thresher(t, "search", "--metric", "l2", "--vectors", atoms, "--queries", wide, "-k", fmt.Sprint(k), "--method", "exact", "--out", ids).WantCode(t, cli.ExitOK)
+	thresher(t, "verify", "--metric", "l2", "--vectors", atoms, "--queries", wide, "--answers", ids).WantCode(t, cli.ExitOK)
 }
 
 // TestFloat32SaysNothingOfRounding: answers to float32 numbers are exact, without more.
@@ -200,12 +203,12 @@ func TestFloat32SaysNothingOfRounding(t *testing.T) {
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 300, 16), vectorFile(t, dir, "q.npy", 2, 20, 16)
 	out := filepath.Join(dir, "out.jsonl")
 	r := thresher(t, "search", "--metric", "l2", "--vectors", atoms, "--queries", queries, "-k3", "--method", "exact", "--out", out)
-	r.wantCode(t, exitOK)
-	if !strings.Contains(r.err, "exact: none wrong") || strings.Contains(string(readFile(t, out)), "_change") {
-		t.Errorf("%s\n%.300s", r.err, readFile(t, out))
+	r.WantCode(t, cli.ExitOK)
+	if !strings.Contains(r.Err, "exact: none wrong") || strings.Contains(string(clitest.ReadFile(t, out)), "_change") {
+		t.Errorf("%s\n%.300s", r.Err, clitest.ReadFile(t, out))
 	}
-	if r = thresher(t, "verify", "--metric", "l2", "--vectors", atoms, "--queries", queries, "--answers", out); strings.Contains(r.out, "rounded") {
-		t.Errorf("verify says\n%s", r.out)
+	if r = thresher(t, "verify", "--metric", "l2", "--vectors", atoms, "--queries", queries, "--answers", out); strings.Contains(r.Out, "rounded") {
+		t.Errorf("verify says\n%s", r.Out)
 	}
 }
 
@@ -218,8 +221,8 @@ func TestWholeNumbersAreRefused(t *testing.T) {
 	binary.LittleEndian.PutUint64(whole[at:], 1<<24)
 	binary.LittleEndian.PutUint64(whole[at+8:], 1<<24+1)
 	whole = []byte(strings.Replace(string(whole), "<f8", "<i8", 1))
-	atoms := writeFile(t, dir, "a.npy", whole)
+	atoms := clitest.WriteFile(t, dir, "a.npy", whole)
 	thresher(t, "graph", "--metric", "ip", "--vectors", atoms, "-k", "1", "--out", filepath.Join(dir, "g.npz")).
-		wantError(t, "row 1, column 0", "16777217 cannot be held by float32 exactly", "float64")
-	thresher(t, "graph", "--metric", "l2", "--vectors", atoms, "-k", "1", "--out", filepath.Join(dir, "g.npz")).wantCode(t, exitOK)
+		WantError(t, "row 1, column 0", "16777217 cannot be held by float32 exactly", "float64")
+	thresher(t, "graph", "--metric", "l2", "--vectors", atoms, "-k", "1", "--out", filepath.Join(dir, "g.npz")).WantCode(t, cli.ExitOK)
 }

@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"thresher/internal/cli"
+	"thresher/internal/cli/clitest"
 )
 
 // npyText encodes one text as numpy does, an array without dimensions.
@@ -26,7 +29,7 @@ func TestSavedIDs(t *testing.T) {
 		t.Fatal(err)
 	}
 	prepared := filepath.Join(dir, "s.thresher")
-	thresher(t, "build", "--metric", "l2", "--vectors", vectors, "--out", prepared).wantCode(t, exitOK)
+	thresher(t, "build", "--metric", "l2", "--vectors", vectors, "--out", prepared).WantCode(t, cli.ExitOK)
 	content, err := os.ReadFile(prepared)
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +49,7 @@ func TestSavedIDs(t *testing.T) {
 	}
 	pair := []string{"--vectors", prepared, "--queries", vectors}
 	r := thresher(t, append([]string{"search", "-k1", "--out", filepath.Join(dir, "out.jsonl")}, pair...)...)
-	r.wantCode(t, exitOK)
+	r.WantCode(t, cli.ExitOK)
 	if out, err := os.ReadFile(filepath.Join(dir, "out.jsonl")); err != nil || !strings.Contains(string(out), `"ids":[14],"rows":[1]`) {
 		t.Errorf("%s, %v", out, err)
 	}
@@ -57,22 +60,22 @@ func TestSavedIDs(t *testing.T) {
 		}
 		for range 2 {
 			r := thresher(t, args...)
-			r.wantCode(t, exitOK)
-			if !strings.Contains(r.out+r.err, says) {
-				t.Errorf("%s: %s%s", verb, r.out, r.err)
+			r.WantCode(t, cli.ExitOK)
+			if !strings.Contains(r.Out+r.Err, says) {
+				t.Errorf("%s: %s%s", verb, r.Out, r.Err)
 			}
 			args = append(args, "--ids", "ids")
 		}
 	}
 	search := append([]string{"search", "-k1"}, pair...)
-	thresher(t, append(search, "--ids", "keys")...).wantError(t, "s.thresher", "no columns to choose from")
+	thresher(t, append(search, "--ids", "keys")...).WantError(t, "s.thresher", "no columns to choose from")
 	save(strings.Repeat("0", 64), 13, 14, 10, 11, 12)
-	thresher(t, search...).wantError(t, "s.thresher.ids.npz", "another collection")
+	thresher(t, search...).WantError(t, "s.thresher.ids.npz", "another collection")
 	save(hex.EncodeToString(sum[:]), 13, 14, 10, 11)
-	thresher(t, search...).wantError(t, "s.thresher.ids.npz", "(5,)")
+	thresher(t, search...).WantError(t, "s.thresher.ids.npz", "(5,)")
 	save(hex.EncodeToString(sum[:]), 13, 14, 10, 11, 13)
-	thresher(t, search...).wantError(t, "s.thresher.ids.npz", "row 4", `"13"`, "row 0 has already")
-	thresher(t, append([]string{"verify", "--answers", answers}, pair...)...).wantError(t, "row 0 has already")
+	thresher(t, search...).WantError(t, "s.thresher.ids.npz", "row 4", `"13"`, "row 0 has already")
+	thresher(t, append([]string{"verify", "--answers", answers}, pair...)...).WantError(t, "row 0 has already")
 }
 
 // TestResumeWithOtherSavedIDs: answers name atoms by the ids beside a prepared collection, so a run is not resumed
@@ -81,8 +84,8 @@ func TestResumeWithOtherSavedIDs(t *testing.T) {
 	dir := t.TempDir()
 	vectors := vectorFile(t, dir, "v.npy", 1, 6, 3)
 	prepared := filepath.Join(dir, "s.thresher")
-	thresher(t, "build", "--metric", "l2", "--vectors", vectors, "--out", prepared).wantCode(t, exitOK)
-	content := readFile(t, prepared)
+	thresher(t, "build", "--metric", "l2", "--vectors", vectors, "--out", prepared).WantCode(t, cli.ExitOK)
+	content := clitest.ReadFile(t, prepared)
 	sum := sha256.Sum256(content[:min(len(content), 1<<14)])
 	save := func(ids ...int64) string {
 		return npzFile(t, dir, "s.thresher.ids.npz", map[string][]byte{"ids": npyInts(ids...), "collection": npyText(hex.EncodeToString(sum[:]))})
@@ -95,16 +98,16 @@ func TestResumeWithOtherSavedIDs(t *testing.T) {
 		out := filepath.Join(dir, verb+".jsonl")
 		args = append([]string{verb, "--vectors", prepared, "--out", out, "--resume"}, args...)
 		beside := save(20, 21, 22, 23, 24, 25)
-		thresher(t, args...).wantCode(t, exitOK)
-		if named := string(readFile(t, out)); !strings.Contains(named, `"ids":[20`) && !strings.Contains(named, `"20"`) {
+		thresher(t, args...).WantCode(t, cli.ExitOK)
+		if named := string(clitest.ReadFile(t, out)); !strings.Contains(named, `"ids":[20`) && !strings.Contains(named, `"20"`) {
 			t.Fatalf("%s names no atom: %s", verb, named)
 		}
-		thresher(t, args...).wantCode(t, exitOK) // with the same ids all is done
+		thresher(t, args...).WantCode(t, cli.ExitOK) // with the same ids all is done
 		save(30, 31, 32, 33, 34, 35)
-		thresher(t, args...).wantError(t, out+".progress", "other vectors or settings")
+		thresher(t, args...).WantError(t, out+".progress", "other vectors or settings")
 		if err := os.Remove(beside); err != nil {
 			t.Fatal(err)
 		}
-		thresher(t, args...).wantError(t, out+".progress", "other vectors or settings")
+		thresher(t, args...).WantError(t, out+".progress", "other vectors or settings")
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"thresher/batch"
 	"thresher/config"
 	"thresher/dataset"
+	"thresher/internal/cli"
 	"thresher/tasks"
 )
 
@@ -53,7 +54,7 @@ row numbers of the atoms or, with --ids, those of that column; texts are ids too
 --k-column, --min-score-column and --max-score-column take k, the least and the greatest score of
 each query from columns of the queries' file; hard negatives are the k best below a share
 of the positive's score. Shorter answers are padded as in every output: id -1, score -Inf.`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.scoreLimits.read(cmd.Flags())
 			f.deadlineGiven = cmd.Flags().Changed("deadline")
@@ -70,6 +71,10 @@ of the positive's score. Shorter answers are padded as in every output: id -1, s
 	return cmd
 }
 
+// certainByDefault is the method that help states as the default of the verbs that prove or compare: their answers
+// are never wrong, unless another method is asked for.
+const certainByDefault = string(batch.Certain)
+
 const leastScoreUsage = "return all atoms (with -k, the k best) that score at least this (distances: at most); each is missed with probability at most delta"
 
 // add defines the flags that search, certify and truth share.
@@ -77,7 +82,7 @@ func (f *searchFlags) add(fs *pflag.FlagSet) {
 	f.vectorFlags.add(fs)
 	f.goalFlags.add(fs)
 	fs.StringVar(&f.ids, "ids", "", "`column` of the atoms' ids, written next to row numbers (default: the column id, if there is one)")
-	fs.StringVar(&f.out, "out", stdio, "`file` for the answers, ending in .jsonl, .npz, .parquet, .ivecs or .ibin; - is JSON lines on stdout")
+	fs.StringVar(&f.out, "out", cli.Stdio, "`file` for the answers, ending in .jsonl, .npz, .parquet, .ivecs or .ibin; - is JSON lines on stdout")
 	fs.StringVar(&f.certificates, "certificates", "", "`file` (.jsonl) for the certificate of every answer")
 	fs.BoolVar(&f.excludeSelf, "exclude-self", false, "the queries are the atoms; do not return a query as its own answer")
 	fs.BoolVar(&f.resume, "resume", false, "continue a run that was killed; keeps FILE.progress at the end, so that the same command, given again, finds that all is done")
@@ -96,15 +101,15 @@ func (f *searchFlags) check() error {
 		return f.refuse("only one input can be standard input")
 	case f.resume && f.force:
 		return f.refuse("--resume and --overwrite exclude each other")
-	case f.resume && f.out == stdio:
+	case f.resume && f.out == cli.Stdio:
 		return f.refuse("--resume needs the --out file of the run that stopped")
-	case f.json && f.out == stdio:
+	case f.json && f.out == cli.Stdio:
 		return f.refuse("--json puts the summary on stdout, where the answers go; name an --out file")
 	case f.deadline < 0:
 		return f.refuse("--deadline %v is negative", f.deadline)
 	case f.deadlineGiven && f.deadline == 0:
 		return f.refuse("--deadline 0 leaves no time for an answer; leave it out for none")
-	case f.certificates != "" && f.out == stdio:
+	case f.certificates != "" && f.out == cli.Stdio:
 		return f.refuse("--certificates needs an --out file; JSON lines already contain certificates")
 	}
 	return f.checkOutputs()
@@ -155,7 +160,7 @@ func (f *searchFlags) refuse(format string, args ...any) error {
 func stdinInputs(paths ...string) int {
 	n := 0
 	for _, path := range paths {
-		if path == stdio {
+		if path == cli.Stdio {
 			n++
 		}
 	}
@@ -190,14 +195,14 @@ func (a *app) runSearch(ctx context.Context, f *searchFlags) (err error) {
 	if err := f.check(); err != nil {
 		return err
 	}
-	s := &search{app: a, flags: f, k: a.config.K, method: batch.Method(a.config.Method)}
+	s := &search{app: a, flags: f, k: a.Config.K, method: batch.Method(a.Config.Method)}
 	if f.verb == certify {
 		s.certified = &certification{}
 	}
-	if f.verb != "search" && a.config.Origin("method").Kind == config.FromDefault {
+	if f.verb != "search" && a.Config.Origin("method").Kind == config.FromDefault {
 		s.method = batch.Certain
 	}
-	if err := f.checkTruth(a.config, s.method); err != nil {
+	if err := f.checkTruth(a.Config, s.method); err != nil {
 		return err
 	}
 	if s.out, err = newAnswerFiles(f); err != nil {
@@ -263,7 +268,7 @@ func (s *search) openLists(ctx context.Context, queries dataset.Reader) error {
 		}
 	}
 	switch {
-	case s.config.Origin("k").Kind != config.FromDefault || f.verb == certify: // whose default is of the answers
+	case s.Config.Origin("k").Kind != config.FromDefault || f.verb == certify: // whose default is of the answers
 	case f.ranged():
 		s.k = 0
 	case f.verb == truth:
@@ -274,7 +279,7 @@ func (s *search) openLists(ctx context.Context, queries dataset.Reader) error {
 			return err
 		}
 	}
-	metric, err := s.in.atoms.metric(s.config.Metric)
+	metric, err := s.in.atoms.metric(s.Config.Metric)
 	if err != nil {
 		return err
 	}
@@ -333,7 +338,7 @@ func (s *search) prepare(ctx context.Context, queries dataset.Reader) error {
 
 // buildRequest builds the request used for every chunk.
 func (s *search) buildRequest(queries dataset.Reader) error {
-	c := s.config
+	c := s.Config
 	s.request = batch.Request{
 		K: s.k, Delta: c.Delta, Epsilon: c.Epsilon,
 		Method: s.method, ExcludeSelf: s.flags.excludeSelf, Part: true, SearchScores: s.out.hasScores64(),
@@ -363,21 +368,21 @@ func (s *search) buildRequest(queries dataset.Reader) error {
 func (s *search) describe() {
 	s.summary = summary{
 		Atoms: s.atoms.N, Dimension: s.atoms.Dim, columnsRead: s.columns, K: s.k, KColumn: s.flags.kColumn, Metric: s.atoms.Metric.String(),
-		Method: string(s.method), Delta: s.config.Delta, Epsilon: s.config.Epsilon,
+		Method: string(s.method), Delta: s.Config.Delta, Epsilon: s.Config.Epsilon,
 		LoadSeconds: s.atoms.load.Seconds(), BuildSeconds: s.atoms.build.Seconds(),
 		Threads: s.engine.threads(), Backend: s.engine.Backend(), Warnings: s.warnings,
 	}
 	if s.flags.ranged() {
 		s.summary.subject = tasks.Reaching
 	}
-	s.log.Info("atoms ready", "atoms", s.atoms.N, "dimension", s.atoms.Dim, "load", s.atoms.load, "build", s.atoms.build)
+	s.Log.Info("atoms ready", "atoms", s.atoms.N, "dimension", s.atoms.Dim, "load", s.atoms.load, "build", s.atoms.build)
 }
 
 // report prints the summary. Partial answers return an exitError.
 func (s *search) report() error {
 	s.summary.GPUUnused = s.engine.unusedGPUs()
 	if s.flags.json {
-		if err := json.NewEncoder(s.app.out).Encode(s.summary); err != nil {
+		if err := json.NewEncoder(s.app.Out).Encode(s.summary); err != nil {
 			return err
 		}
 	} else if err := s.summary.print(s.app); err != nil {
@@ -390,5 +395,5 @@ func (s *search) report() error {
 	if s.flags.verb == certify {
 		left = "unproven: as they were given"
 	}
-	return &exitError{exitDeadline, fmt.Errorf("the deadline of %v left %d of %d answers %s", s.flags.deadline, s.summary.unfinished(), s.summary.Queries, left)}
+	return cli.Exit(cli.ExitDeadline, fmt.Errorf("the deadline of %v left %d of %d answers %s", s.flags.deadline, s.summary.unfinished(), s.summary.Queries, left))
 }

@@ -13,6 +13,7 @@ import (
 
 	"thresher/batch"
 	"thresher/dataset"
+	"thresher/internal/cli"
 	"thresher/jobs"
 	"thresher/tasks"
 )
@@ -23,32 +24,32 @@ func (s *search) answer(ctx context.Context, queries dataset.Reader) error {
 	if err != nil {
 		return err
 	}
-	p := s.newProgress("searching")
-	defer p.done()
+	p := s.NewProgress("searching")
+	defer p.Done()
 	if s.flags.deadline > 0 {
 		s.until = time.Now().Add(s.flags.deadline)
 	}
-	if s.flags.out == stdio {
-		return s.stream(ctx, src, func(done int64) { p.set(done, queries.Len()) })
+	if s.flags.out == cli.Stdio {
+		return s.stream(ctx, src, func(done int64) { p.Set(done, queries.Len()) })
 	}
 
-	done, err := runChunks(ctx, s, src, func(done int64) { p.set(done, queries.Len()) }, s.chunk)
+	done, err := runChunks(ctx, s, src, func(done int64) { p.Set(done, queries.Len()) }, s.chunk)
 	if err != nil {
 		return err
 	}
-	p.done()
+	p.Done()
 	return s.finish(ctx, done)
 }
 
 // boundedChunks divides the queries into chunks of bounded memory, and states it.
 func (s *search) boundedChunks(queries dataset.Reader) (*queryChunks, error) {
-	src := newQueryChunks(s.in.queries, queries, s.config.Chunk).relativeTo(s.atoms.Origin)
+	src := newQueryChunks(s.in.queries, queries, s.Config.Chunk).relativeTo(s.atoms.Origin)
 	b, err := s.boundMemory(src.chunk)
 	if err != nil {
 		return nil, err
 	}
 	src.chunk = b.Queries
-	s.log.Info("memory of the search", "k", s.k, "bytes", b.Bytes, "queries_at_a_time", b.Queries)
+	s.Log.Info("memory of the search", "k", s.k, "bytes", b.Bytes, "queries_at_a_time", b.Queries)
 	if s.k >= statedFrom {
 		s.summary.Memory = &b
 	}
@@ -67,7 +68,7 @@ func runChunks[T any](ctx context.Context, s *search, src jobs.Source[T], observ
 		Resume: s.flags.resume, Force: s.flags.force,
 		Observe: func(at jobs.Progress) {
 			observe(at.Items)
-			s.log.Debug("chunk is durable", s.flags.items(), at.Items, "elapsed", at.Elapsed)
+			s.Log.Debug("chunk is durable", s.flags.items(), at.Items, "elapsed", at.Elapsed)
 		},
 	}
 	done, err := jobs.Run(ctx, spec, src, work)
@@ -126,7 +127,7 @@ func (s *search) stream(ctx context.Context, src *queryChunks, observe func(done
 		if out, totals, err = s.chunk(ctx, rows, first, totals); err != nil {
 			return err
 		}
-		if _, err := s.app.out.Write(out[0]); err != nil {
+		if _, err := s.app.Out.Write(out[0]); err != nil {
 			return fmt.Errorf("standard output: %w", err)
 		}
 		first += int64(n)

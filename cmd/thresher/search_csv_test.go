@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"thresher/internal/cli"
 )
 
 // TestSearchCSV: a column called id has the atoms' names, also if the same file contains the
@@ -17,19 +19,19 @@ func TestSearchCSV(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := thresher(t, "search", "--vectors", films, "--metric", "ip", "--queries", films, "-k", "1", "--out", out)
-	r.wantCode(t, exitOK)
+	r.WantCode(t, cli.ExitOK)
 	lines := strings.Split(strings.TrimSpace(string(read(t, out))), "\n")
 	if len(lines) != 3 || !strings.Contains(lines[0], `"a"`) || !strings.Contains(lines[2], `"7"`) {
 		t.Errorf("%s", lines)
 	}
-	if !strings.Contains(r.err, "films.csv") || !strings.Contains(r.err, "columns=title") {
-		t.Errorf("nothing is said of what is dropped: %s", r.err)
+	if !strings.Contains(r.Err, "films.csv") || !strings.Contains(r.Err, "columns=title") {
+		t.Errorf("nothing is said of what is dropped: %s", r.Err)
 	}
-	thresher(t, "verify", "--vectors", films, "--metric", "ip", "--queries", films, "--answers", out).wantCode(t, exitOK)
+	thresher(t, "verify", "--vectors", films, "--metric", "ip", "--queries", films, "--answers", out).WantCode(t, cli.ExitOK)
 	r = thresher(t, "build", "--vectors", films, "--metric", "ip", "--out", filepath.Join(dir, "films.thresher"))
-	r.wantCode(t, exitOK)
-	if !strings.Contains(r.err, "columns=title\n") {
-		t.Errorf("nothing is said of what is dropped: %s", r.err)
+	r.WantCode(t, cli.ExitOK)
+	if !strings.Contains(r.Err, "columns=title\n") {
+		t.Errorf("nothing is said of what is dropped: %s", r.Err)
 	}
-	thresher(t, "info", films).wantCode(t, exitOK)
+	thresher(t, "info", films).WantCode(t, cli.ExitOK)
 }

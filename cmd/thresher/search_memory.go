@@ -1,6 +1,10 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+
+	"thresher/internal/cli"
+)
 
 const (
 	// chunkBytes bounds the memory of the answers of a chunk, with what is written of them.
@@ -35,7 +39,7 @@ func (s *search) boundMemory(queries int) (memoryBound, error) {
 		return memoryBound{}, s.located(err, 0)
 	}
 	queries = int(max(1, min(int64(queries), chunkBytes/(one.Answers+written))))
-	for spare := spareMemory(); ; queries /= 2 {
+	for spare := cli.SpareMemory(); ; queries /= 2 {
 		f, err := s.engine.Footprint(req, queries)
 		if err != nil {
 			return memoryBound{}, s.located(err, 0)
@@ -46,7 +50,7 @@ func (s *search) boundMemory(queries int) (memoryBound, error) {
 		}
 		if queries == 1 {
 			return b, s.flags.refuse("%w; ask for fewer atoms with -k",
-				needMemory(fmt.Sprintf("an answer of k = %d of %d atoms", s.k, s.atoms.N), float64(b.Bytes)))
+				cli.NeedMemory(fmt.Sprintf("an answer of k = %d of %d atoms", s.k, s.atoms.N), float64(b.Bytes)))
 		}
 	}
 }

@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"thresher/internal/cli"
+	"thresher/internal/cli/clitest"
 )
 
 // TestChunksOfLargeK: a search for many atoms takes few queries at a time, however many there
@@ -22,7 +25,7 @@ func TestChunksOfLargeK(t *testing.T) {
 	s := summaryOf(t, r)
 	const most = chunkBytes / (640 + (12+writtenBytes)*k)
 	var done []int64
-	for _, found := range regexp.MustCompile(`chunk is durable.*queries=(\d+)`).FindAllStringSubmatch(r.err, -1) {
+	for _, found := range regexp.MustCompile(`chunk is durable.*queries=(\d+)`).FindAllStringSubmatch(r.Err, -1) {
 		items, err := strconv.ParseInt(found[1], 10, 64)
 		if err != nil {
 			t.Fatal(err)
@@ -40,7 +43,7 @@ func TestChunksOfLargeK(t *testing.T) {
 	one := vectorFile(t, dir, "one.npy", 2, 1, 4)
 	for _, name := range formats() {
 		out := filepath.Join(dir, "one"+name)
-		thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", one, "-k", strconv.Itoa(k), "--out", out).wantCode(t, exitOK)
+		thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", one, "-k", strconv.Itoa(k), "--out", out).WantCode(t, cli.ExitOK)
 		if ids := answersOf(t, out)[0].Rows; len(ids) != k {
 			t.Errorf("%s: %d ids", name, len(ids))
 		}
@@ -57,15 +60,15 @@ func TestTooLargeK(t *testing.T) {
 	args := []string{"search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--out", out}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(1 << 20)) // less than is taken already
 	r := thresher(t, append(args, "-k", strconv.Itoa(n))...)
-	r.wantError(t, "search: an answer of k = 20000 of 20000 atoms needs up to ", "are available", "ask for fewer atoms with -k")
-	if exists(out) || exists(out+".progress") {
+	r.WantError(t, "search: an answer of k = 20000 of 20000 atoms needs up to ", "are available", "ask for fewer atoms with -k")
+	if clitest.Exists(out) || clitest.Exists(out+".progress") {
 		t.Error("what was refused left an output")
 	}
 	debug.SetMemoryLimit(math.MaxInt64)
 	r = thresher(t, append(args, "-k", strconv.Itoa(n))...)
-	r.wantCode(t, exitOK)
-	if !regexp.MustCompile(`memory +up to \d+ MB for 3 queries at a time, k = 20000 of 20000`).MatchString(r.err) {
-		t.Errorf("the summary states no memory:\n%s", r.err)
+	r.WantCode(t, cli.ExitOK)
+	if !regexp.MustCompile(`memory +up to \d+ MB for 3 queries at a time, k = 20000 of 20000`).MatchString(r.Err) {
+		t.Errorf("the summary states no memory:\n%s", r.Err)
 	}
 }
 

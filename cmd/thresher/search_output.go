@@ -17,6 +17,7 @@ import (
 	"thresher/collection"
 	"thresher/dataset"
 	"thresher/internal/atomicfile"
+	"thresher/internal/cli"
 )
 
 // answerFiles are the output files of a search. JSON lines are appended to the output itself.
@@ -42,7 +43,7 @@ type answerFiles struct {
 // newAnswerFiles checks the outputs before anything is read.
 func newAnswerFiles(f *searchFlags) (*answerFiles, error) {
 	o := &answerFiles{out: f.out, certificates: f.certificates, scores: f.scores, format: dataset.JSONL}
-	if f.out == stdio {
+	if f.out == cli.Stdio {
 		return o, nil
 	}
 	format, zipped := dataset.FormatOf(f.out)
@@ -65,7 +66,7 @@ func newAnswerFiles(f *searchFlags) (*answerFiles, error) {
 	if info, err := os.Stat(filepath.Dir(f.out)); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("--out %s: there is no folder %s", f.out, filepath.Dir(f.out))
 	}
-	if err := refuseFolders(o.files()...); err != nil {
+	if err := cli.RefuseFolders(o.files()...); err != nil {
 		return nil, err
 	}
 	if f.force {
@@ -80,7 +81,7 @@ func newAnswerFiles(f *searchFlags) (*answerFiles, error) {
 		return o, nil
 	}
 	for _, path := range o.files() {
-		if err := refuseExisting(false, path); err != nil && f.resume {
+		if err := cli.RefuseExisting(false, path); err != nil && f.resume {
 			return nil, fmt.Errorf("%w; there is nothing to resume without %s", err, o.progress())
 		} else if err != nil {
 			return nil, err

@@ -10,6 +10,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"thresher/internal/cli"
+	"thresher/internal/cli/clitest"
 )
 
 // child starts the command as a child process, in which every query is a chunk, and calls
@@ -27,7 +30,7 @@ func childFor(t *testing.T, enough int, stop func(*os.Process), args ...string) 
 		t.Fatal(err)
 	}
 	cmd := exec.Command(self, append(args, "--chunk", "1", "--log-level", "debug")...)
-	cmd.Env = append(os.Environ(), childVariable+"=1")
+	cmd.Env = append(os.Environ(), clitest.ChildVariable+"=1")
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -66,13 +69,13 @@ func TestResumeAfterKill(t *testing.T) {
 			args := func(out string) []string {
 				return []string{"search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k4", "--out", out, "--certificates", out + ".certificates.jsonl"}
 			}
-			thresher(t, args(whole)...).wantCode(t, exitOK)
+			thresher(t, args(whole)...).WantCode(t, cli.ExitOK)
 
 			cmd := child(t, func(p *os.Process) { p.Kill() }, args(out)...)
-			if cmd.ProcessState.Exited() || !exists(out+".progress") {
+			if cmd.ProcessState.Exited() || !clitest.Exists(out+".progress") {
 				t.Fatalf("the child was not killed on its way: %v", cmd.ProcessState)
 			}
-			if name != "r.jsonl" && exists(out) {
+			if name != "r.jsonl" && clitest.Exists(out) {
 				t.Error("the output exists before all is answered")
 			}
 			// A power failure may leave bytes after the recorded length.
@@ -82,41 +85,41 @@ func TestResumeAfterKill(t *testing.T) {
 			}
 			appendTo(t, torn, []byte("torn"))
 
-			thresher(t, args(out)...).wantError(t, "--resume", "--overwrite")
+			thresher(t, args(out)...).WantError(t, "--resume", "--overwrite")
 			r := thresher(t, append(args(out), "--resume")...)
-			r.wantCode(t, exitOK)
-			if !strings.Contains(r.err, "2000, 4 best each;") || !strings.Contains(r.err, "by an earlier run") {
-				t.Errorf("summary does not tell of the earlier run:\n%s", r.err)
+			r.WantCode(t, cli.ExitOK)
+			if !strings.Contains(r.Err, "2000, 4 best each;") || !strings.Contains(r.Err, "by an earlier run") {
+				t.Errorf("summary does not tell of the earlier run:\n%s", r.Err)
 			}
 			for _, suffix := range []string{"", ".certificates.jsonl"} {
-				if !bytes.Equal(readFile(t, out+suffix), readFile(t, whole+suffix)) {
+				if !bytes.Equal(clitest.ReadFile(t, out+suffix), clitest.ReadFile(t, whole+suffix)) {
 					t.Errorf("%s%s differs from that of an uninterrupted run", name, suffix)
 				}
 			}
-			if exists(out+".spool") || exists(whole+".progress") {
+			if clitest.Exists(out+".spool") || clitest.Exists(whole+".progress") {
 				t.Error("the spool, or the progress of a run that was not resumed, was left behind")
 			}
 
 			// The same command, given again, finds that all is done, and whether it still is.
 			again := append(args(out), "--resume")
 			r = thresher(t, again...)
-			r.wantCode(t, exitOK)
-			if !strings.Contains(r.err, "2000, 4 best each; 2000 of them by an earlier run") || !bytes.Equal(readFile(t, out), readFile(t, whole)) {
-				t.Errorf("the finished run, given again, says\n%s", r.err)
+			r.WantCode(t, cli.ExitOK)
+			if !strings.Contains(r.Err, "2000, 4 best each; 2000 of them by an earlier run") || !bytes.Equal(clitest.ReadFile(t, out), clitest.ReadFile(t, whole)) {
+				t.Errorf("the finished run, given again, says\n%s", r.Err)
 			}
-			certificates := readFile(t, out+".certificates.jsonl")
+			certificates := clitest.ReadFile(t, out+".certificates.jsonl")
 			if err := os.WriteFile(out+".certificates.jsonl", bytes.Replace(certificates, []byte("1"), []byte("2"), 1), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			thresher(t, again...).wantError(t, out+".certificates.jsonl", "damaged")
+			thresher(t, again...).WantError(t, out+".certificates.jsonl", "damaged")
 			if err := os.WriteFile(out+".certificates.jsonl", certificates, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			thresher(t, append(again, "-k5")...).wantError(t, "other vectors or settings", "--overwrite")
+			thresher(t, append(again, "-k5")...).WantError(t, "other vectors or settings", "--overwrite")
 			if err := os.Remove(out); err != nil {
 				t.Fatal(err)
 			}
-			thresher(t, again...).wantError(t, "says that all is done", out, "--overwrite")
+			thresher(t, again...).WantError(t, "says that all is done", out, "--overwrite")
 		})
 	}
 }
@@ -143,14 +146,14 @@ func TestSignalsStopCleanly(t *testing.T) {
 			out := filepath.Join(dir, "r.npz")
 			args := []string{"search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--out", out}
 			cmd := child(t, func(p *os.Process) { p.Signal(signal) }, args...)
-			if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
-				t.Fatalf("exit code %d, want %d", code, exitInterrupted)
+			if code := cmd.ProcessState.ExitCode(); code != cli.ExitInterrupted {
+				t.Fatalf("exit code %d, want %d", code, cli.ExitInterrupted)
 			}
-			if !exists(out + ".progress") {
+			if !clitest.Exists(out + ".progress") {
 				t.Fatal("no progress is left to resume")
 			}
-			thresher(t, append(args, "--resume")...).wantCode(t, exitOK)
-			thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", out, "--sample", "100").wantCode(t, exitOK)
+			thresher(t, append(args, "--resume")...).WantCode(t, cli.ExitOK)
+			thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", out, "--sample", "100").WantCode(t, cli.ExitOK)
 		})
 	}
 }
@@ -159,16 +162,16 @@ func TestSignalsStopCleanly(t *testing.T) {
 func TestResumeRefusesOtherSettings(t *testing.T) {
 	dir := t.TempDir()
 	atoms := vectorFile(t, dir, "a.npy", 1, 40, 3)
-	queries := writeFile(t, dir, "q.jsonl", []byte(strings.Repeat("[1,2,3]\n", 6)+"[1]\n"))
+	queries := clitest.WriteFile(t, dir, "q.jsonl", []byte(strings.Repeat("[1,2,3]\n", 6)+"[1]\n"))
 	out := filepath.Join(dir, "r.npz")
 	args := []string{"search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--chunk", "2", "-k3", "--out", out}
-	thresher(t, args...).wantError(t, "6 queries are answered")
+	thresher(t, args...).WantError(t, "6 queries are answered")
 	for _, other := range [][]string{{"-k2"}, {"--method", "exact"}, {"--seed", "5"}, {"--metric", "l2"}, {"--delta", ".2"},
 		{"--epsilon", "1"}, {"--min-score", "0"}, {"--vectors", vectorFile(t, dir, "b.npy", 2, 40, 3), "--metric", "ip"}} {
-		thresher(t, append(append(args, "--resume"), other...)...).wantError(t, "other vectors or settings")
+		thresher(t, append(append(args, "--resume"), other...)...).WantError(t, "other vectors or settings")
 	}
 	// The same settings meet the same fault again.
-	thresher(t, append(args, "--resume")...).wantError(t, "row 6")
+	thresher(t, append(args, "--resume")...).WantError(t, "row 6")
 }
 
 // TestResumeOfCompleteAnswers: after a crash between the last chunk and the final file,
@@ -183,7 +186,7 @@ func TestResumeOfCompleteAnswers(t *testing.T) {
 	inTheWay := func() error { return os.Mkdir(out, 0o755) }
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	a := &app{in: strings.NewReader(""), out: new(bytes.Buffer), err: &spy{at: "atoms ready", do: inTheWay}}
+	a := &app{App: &cli.App{In: strings.NewReader(""), Out: new(bytes.Buffer), Err: &spy{at: "atoms ready", do: inTheWay}}}
 	root := newRootCommand(a)
 	root.SetArgs(append(args, "--log-level", "info"))
 	if err := root.ExecuteContext(ctx); err == nil || !strings.Contains(err.Error(), "no answers are lost") {
@@ -192,7 +195,7 @@ func TestResumeOfCompleteAnswers(t *testing.T) {
 	if err := os.Remove(out); err != nil {
 		t.Fatal(err)
 	}
-	thresher(t, append(args, "--resume")...).wantCode(t, exitOK)
+	thresher(t, append(args, "--resume")...).WantCode(t, cli.ExitOK)
 	if n := len(answersOf(t, out)); n != 9 {
 		t.Errorf("%d answers, want 9", n)
 	}

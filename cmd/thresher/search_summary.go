@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"thresher/batch"
+	"thresher/internal/cli"
 	"thresher/tasks"
 	"thresher/verify"
 )
@@ -128,36 +129,36 @@ func names[T ~string](counts map[T]int64, other string) string {
 
 // print writes the summary as a table.
 func (s *summary) print(a *app) error {
-	t := newTable(a.err)
-	t.row("atoms", fmt.Sprintf("%d x %d, %s", s.Atoms, s.Dimension, s.Metric))
+	t := cli.NewTable(a.Err)
+	t.Row("atoms", fmt.Sprintf("%d x %d, %s", s.Atoms, s.Dimension, s.Metric))
 	s.columnsRead.print(t)
 	if s.Graph != nil {
-		t.row("graph", s.describeGraph())
+		t.Row("graph", s.describeGraph())
 	} else {
-		t.row("queries", s.counted())
+		t.Row("queries", s.counted())
 	}
-	t.row("speed", fmt.Sprintf("%.0f %s/s on %s", s.QueriesPerSecond, s.answered(), s.computing()))
-	t.row("saving", fmt.Sprintf("%s, %d rows scored in full", s.saved(), s.RowsScored))
-	t.row("method", s.Method)
-	t.row("guarantee", s.Promise)
-	t.row("time", fmt.Sprintf("load %s, build %s, search %s", seconds(s.LoadSeconds), seconds(s.BuildSeconds), seconds(s.SearchSeconds)))
+	t.Row("speed", fmt.Sprintf("%.0f %s/s on %s", s.QueriesPerSecond, s.answered(), s.computing()))
+	t.Row("saving", fmt.Sprintf("%s, %d rows scored in full", s.saved(), s.RowsScored))
+	t.Row("method", s.Method)
+	t.Row("guarantee", s.Promise)
+	t.Row("time", fmt.Sprintf("load %s, build %s, search %s", seconds(s.LoadSeconds), seconds(s.BuildSeconds), seconds(s.SearchSeconds)))
 	switch {
 	case s.Certified != nil:
 		printCertified(t, s.Certified)
 	case s.Candidates.Given > 0:
-		t.row("candidates", fmt.Sprintf("%d given, %d of them in the answers", s.Candidates.Given, s.Candidates.Right))
+		t.Row("candidates", fmt.Sprintf("%d given, %d of them in the answers", s.Candidates.Given, s.Candidates.Right))
 	}
 	if s.Memory != nil {
-		t.row("memory", s.Memory.describe(s.K, s.Atoms))
+		t.Row("memory", s.Memory.describe(s.K, s.Atoms))
 	}
 	if s.Output != "" {
-		t.row("answers", s.Output)
+		t.Row("answers", s.Output)
 	}
 	printUnusedGPUs(t, s.GPUUnused)
 	for _, w := range s.Warnings {
-		t.row("warning", w)
+		t.Row("warning", w)
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 // computing describes the backend; a device has no threads.

@@ -15,6 +15,8 @@ import (
 	"thresher/collection"
 	"thresher/cpu"
 	"thresher/dataset"
+	"thresher/internal/cli"
+	"thresher/internal/cli/clitest"
 )
 
 // answersOf reads a file of answers.
@@ -38,12 +40,12 @@ func answersOf(t *testing.T, path string) []dataset.Result {
 	}
 }
 
-func summaryOf(t *testing.T, r result) summary {
+func summaryOf(t *testing.T, r clitest.Result) summary {
 	t.Helper()
-	r.wantCode(t, exitOK)
+	r.WantCode(t, cli.ExitOK)
 	var s summary
-	if err := json.Unmarshal([]byte(r.out), &s); err != nil {
-		t.Fatalf("summary %q: %v", r.out, err)
+	if err := json.Unmarshal([]byte(r.Out), &s); err != nil {
+		t.Fatalf("summary %q: %v", r.Out, err)
 	}
 	return s
 }
@@ -76,11 +78,11 @@ func TestSearchWritesEveryFormat(t *testing.T) {
 				t.Errorf("%s: query %d is answered otherwise than in %s", name, j, formats()[0])
 			}
 		}
-		if exists(out+".progress") || exists(out+".spool") {
+		if clitest.Exists(out+".progress") || clitest.Exists(out+".spool") {
 			t.Errorf("%s: left its progress or its spool behind", name)
 		}
 		v := thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", out)
-		v.wantCode(t, exitOK)
+		v.WantCode(t, cli.ExitOK)
 	}
 }
 
@@ -88,14 +90,14 @@ func TestSummaryForPeople(t *testing.T) {
 	dir := t.TempDir()
 	r := thresher(t, "search", "--vectors", vectorFile(t, dir, "a.npy", 1, 200, 500), "--metric", "ip", "--queries", vectorFile(t, dir, "q.npy", 2, 5, 500),
 		"--method", "strict", "--out", filepath.Join(dir, "r.npz"))
-	r.wantCode(t, exitOK)
+	r.WantCode(t, cli.ExitOK)
 	for _, part := range []string{"200 x 500", "queries/s", "saving", "strict", "probability at most 0.01", "load", "build", "search", "r.npz"} {
-		if !strings.Contains(r.err, part) {
-			t.Errorf("summary lacks %q:\n%s", part, r.err)
+		if !strings.Contains(r.Err, part) {
+			t.Errorf("summary lacks %q:\n%s", part, r.Err)
 		}
 	}
-	if r.out != "" {
-		t.Errorf("stdout: %q", r.out)
+	if r.Out != "" {
+		t.Errorf("stdout: %q", r.Out)
 	}
 }
 
@@ -103,11 +105,11 @@ func TestSearchToStdout(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 90, 24), vectorFile(t, dir, "q.npy", 2, 11, 24)
 	out := filepath.Join(dir, "r.jsonl")
-	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--out", out).wantCode(t, exitOK)
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--out", out).WantCode(t, cli.ExitOK)
 	for _, args := range [][]string{{}, {"--out", "-"}, {"--chunk", "2"}} {
 		r := thresher(t, append([]string{"search", "--vectors", atoms, "--metric", "ip", "--queries", queries}, args...)...)
-		r.wantCode(t, exitOK)
-		if r.out != string(readFile(t, out)) {
+		r.WantCode(t, cli.ExitOK)
+		if r.Out != string(clitest.ReadFile(t, out)) {
 			t.Errorf("%v: stdout is not what the file holds", args)
 		}
 	}
@@ -119,11 +121,11 @@ func TestAnswersDoNotDependOnChunksOrThreads(t *testing.T) {
 	var want string
 	for _, args := range [][]string{{}, {"--chunk", "1"}, {"--chunk", "7"}, {"--threads", "3"}, {"--threads", "1", "--chunk", "29"}} {
 		r := thresher(t, append([]string{"search", "--method", "adaptive", "--vectors", atoms, "--metric", "ip", "--queries", queries}, args...)...)
-		r.wantCode(t, exitOK)
+		r.WantCode(t, cli.ExitOK)
 		if want == "" {
-			want = r.out
+			want = r.Out
 		}
-		if r.out != want {
+		if r.Out != want {
 			t.Errorf("%v changes the answers", args)
 		}
 	}
@@ -133,76 +135,76 @@ func TestStdinIsSpooled(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 60, 16), vectorFile(t, dir, "q.npy", 2, 4, 16)
 	want := thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries)
-	want.wantCode(t, exitOK)
+	want.WantCode(t, cli.ExitOK)
 	for flag, path := range map[string]string{"--vectors": atoms, "--queries": queries} {
 		args := []string{"search", "--vectors", atoms, "--metric", "ip", "--queries", queries, flag, "-"}
-		r := thresherWith(t, context.Background(), string(readFile(t, path)), args...)
-		r.wantCode(t, exitOK)
-		if r.out != want.out {
+		r := thresherWith(t, context.Background(), string(clitest.ReadFile(t, path)), args...)
+		r.WantCode(t, cli.ExitOK)
+		if r.Out != want.Out {
 			t.Errorf("%s -: other answers than from a file", flag)
 		}
 	}
 	bad := thresherWith(t, context.Background(), "[1,2\n", "search", "--vectors", atoms, "--metric", "ip", "--queries", "-")
-	bad.wantError(t, "standard input")
-	thresherWith(t, context.Background(), "", "search", "--vectors", atoms, "--metric", "ip", "--queries", "-").wantError(t, "standard input", "empty")
+	bad.WantError(t, "standard input")
+	thresherWith(t, context.Background(), "", "search", "--vectors", atoms, "--metric", "ip", "--queries", "-").WantError(t, "standard input", "empty")
 }
 
 func TestExcludeSelf(t *testing.T) {
 	dir := t.TempDir()
 	atoms := vectorFile(t, dir, "a.npy", 1, 80, 20)
 	out := filepath.Join(dir, "r.npz")
-	thresher(t, "search", "--metric", "l2", "--vectors", atoms, "--queries", atoms, "-k3", "--exclude-self", "--chunk", "32", "--out", out).wantCode(t, exitOK)
+	thresher(t, "search", "--metric", "l2", "--vectors", atoms, "--queries", atoms, "-k3", "--exclude-self", "--chunk", "32", "--out", out).WantCode(t, cli.ExitOK)
 	for j, a := range answersOf(t, out) {
 		if slices.Contains(a.Rows, int64(j)) || len(a.Rows) != 3 {
 			t.Errorf("query %d: %v", j, a.Rows)
 		}
 	}
-	thresher(t, "verify", "--metric", "l2", "--vectors", atoms, "--queries", atoms, "--exclude-self", "--answers", out).wantCode(t, exitOK)
+	thresher(t, "verify", "--metric", "l2", "--vectors", atoms, "--queries", atoms, "--exclude-self", "--answers", out).WantCode(t, cli.ExitOK)
 	// Without the flag the nearest neighbour is missing from every answer.
 	r := thresher(t, "verify", "--metric", "l2", "--vectors", atoms, "--queries", atoms, "--guarantee", "certain", "--answers", out)
-	r.wantCode(t, exitWrong)
+	r.WantCode(t, cli.ExitWrong)
 
 	other := vectorFile(t, dir, "q.npy", 2, 80, 20)
-	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", other, "--exclude-self").wantError(t, "--exclude-self", "query 0", "atom 0")
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", other, "--exclude-self").WantError(t, "--exclude-self", "query 0", "atom 0")
 	more := vectorFile(t, dir, "m.npy", 1, 81, 20)
-	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", more, "--exclude-self").wantError(t, "81 queries", "80 atoms")
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", more, "--exclude-self").WantError(t, "81 queries", "80 atoms")
 }
 
 func TestLeastScore(t *testing.T) {
 	dir := t.TempDir()
-	atoms := writeFile(t, dir, "a.jsonl", []byte("[1]\n[4]\n[2]\n[3]\n"))
-	queries := writeFile(t, dir, "q.jsonl", []byte("[1]\n[-1]\n"))
+	atoms := clitest.WriteFile(t, dir, "a.jsonl", []byte("[1]\n[4]\n[2]\n[3]\n"))
+	queries := clitest.WriteFile(t, dir, "q.jsonl", []byte("[1]\n[-1]\n"))
 	out := filepath.Join(dir, "r.jsonl")
-	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--out", out).wantCode(t, exitOK)
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--out", out).WantCode(t, cli.ExitOK)
 	got := answersOf(t, out)
 	if !slices.Equal(got[0].Rows, []int64{1, 3, 2}) || len(got[1].Rows) != 0 {
 		t.Errorf("answers %v and %v, want [1 3 2] and none", got[0].Rows, got[1].Rows)
 	}
-	thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--answers", out).wantCode(t, exitOK)
-	thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--min-score", "0.5", "--answers", out).wantCode(t, exitWrong)
-	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--out", filepath.Join(dir, "r.npz")).wantError(t, "-k")
-	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "-k2", "--out", filepath.Join(dir, "r.npz")).wantCode(t, exitOK)
+	thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--answers", out).WantCode(t, cli.ExitOK)
+	thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--min-score", "0.5", "--answers", out).WantCode(t, cli.ExitWrong)
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--out", filepath.Join(dir, "r.npz")).WantError(t, "-k")
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "-k2", "--out", filepath.Join(dir, "r.npz")).WantCode(t, cli.ExitOK)
 
 	ranged := filepath.Join(dir, "r.ibin")
-	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--out", ranged).wantCode(t, exitOK)
-	thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--answers", ranged).wantCode(t, exitOK)
-	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--out", filepath.Join(dir, "r.neighbors.ibin")).wantError(t, "-k")
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--out", ranged).WantCode(t, cli.ExitOK)
+	thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--answers", ranged).WantCode(t, cli.ExitOK)
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--out", filepath.Join(dir, "r.neighbors.ibin")).WantError(t, "-k")
 }
 
 func TestIDsBecomeNames(t *testing.T) {
 	dir := t.TempDir()
-	atoms := writeFile(t, dir, "a.jsonl", []byte(`{"isbn":"x-1","v":[1,0]}`+"\n"+`{"isbn":"y-2","v":[0,1]}`+"\n"))
-	queries := writeFile(t, dir, "q.jsonl", []byte("[0,1]\n"))
+	atoms := clitest.WriteFile(t, dir, "a.jsonl", []byte(`{"isbn":"x-1","v":[1,0]}`+"\n"+`{"isbn":"y-2","v":[0,1]}`+"\n"))
+	queries := clitest.WriteFile(t, dir, "q.jsonl", []byte("[0,1]\n"))
 	for _, name := range []string{"r.jsonl", "r.parquet"} {
 		out := filepath.Join(dir, name)
-		thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k2", "--ids", "isbn", "--out", out).wantCode(t, exitOK)
+		thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k2", "--ids", "isbn", "--out", out).WantCode(t, cli.ExitOK)
 		got := answersOf(t, out)[0]
 		if !slices.Equal(got.IDs, []string{"y-2", "x-1"}) || !slices.Equal(got.Rows, []int64{1, 0}) {
 			t.Errorf("%s: names %q, ids %v", name, got.IDs, got.Rows)
 		}
 	}
-	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--ids", "ean").wantError(t, "ean")
-	thresher(t, "search", "--vectors", vectorFile(t, dir, "a.npy", 1, 3, 2), "--metric", "ip", "--queries", queries, "--ids", "isbn").wantError(t, "isbn")
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--ids", "ean").WantError(t, "ean")
+	thresher(t, "search", "--vectors", vectorFile(t, dir, "a.npy", 1, 3, 2), "--metric", "ip", "--queries", queries, "--ids", "isbn").WantError(t, "isbn")
 }
 
 func TestCertificatesBesideAnswers(t *testing.T) {
@@ -210,8 +212,8 @@ func TestCertificatesBesideAnswers(t *testing.T) {
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 300, 48), vectorFile(t, dir, "q.npy", 2, 12, 48)
 	out, certs := filepath.Join(dir, "r.npz"), filepath.Join(dir, "c.jsonl")
 	args := []string{"search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--method", "exact", "--out", out, "--certificates", certs}
-	thresher(t, args...).wantCode(t, exitOK)
-	lines := bytes.Split(bytes.TrimSpace(readFile(t, certs)), []byte("\n"))
+	thresher(t, args...).WantCode(t, cli.ExitOK)
+	lines := bytes.Split(bytes.TrimSpace(clitest.ReadFile(t, certs)), []byte("\n"))
 	if len(lines) != 12 {
 		t.Fatalf("%d certificates, want 12", len(lines))
 	}
@@ -225,33 +227,33 @@ func TestCertificatesBesideAnswers(t *testing.T) {
 		}
 	}
 	r := thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", out, "--certificates", certs)
-	r.wantCode(t, exitOK)
-	if !strings.Contains(r.out, "exact") {
-		t.Error(r.out)
+	r.WantCode(t, cli.ExitOK)
+	if !strings.Contains(r.Out, "exact") {
+		t.Error(r.Out)
 	}
-	thresher(t, args...).wantError(t, "r.npz", "--overwrite")
-	thresher(t, append(args, "--overwrite")...).wantCode(t, exitOK)
+	thresher(t, args...).WantError(t, "r.npz", "--overwrite")
+	thresher(t, append(args, "--overwrite")...).WantCode(t, cli.ExitOK)
 }
 
 func TestCollectionsAreSearched(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 300, 48), vectorFile(t, dir, "q.npy", 2, 12, 48)
 	built := filepath.Join(dir, "a.thresher")
-	thresher(t, "build", "--vectors", atoms, "--metric", "cosine", "--out", built).wantCode(t, exitOK)
+	thresher(t, "build", "--vectors", atoms, "--metric", "cosine", "--out", built).WantCode(t, cli.ExitOK)
 	want := thresher(t, "search", "--vectors", atoms, "--metric", "cosine", "--queries", queries, "--method", "exact")
-	want.wantCode(t, exitOK)
+	want.WantCode(t, cli.ExitOK)
 	r := thresher(t, "search", "--vectors", built, "--queries", queries, "--method", "exact")
-	r.wantCode(t, exitOK)
-	if !strings.Contains(want.out, `"plan":"dense, no building"`) || strings.Contains(r.out, "no building") {
-		t.Errorf("plans: %s without a build, %s with one", want.out, r.out)
+	r.WantCode(t, cli.ExitOK)
+	if !strings.Contains(want.Out, `"plan":"dense, no building"`) || strings.Contains(r.Out, "no building") {
+		t.Errorf("plans: %s without a build, %s with one", want.Out, r.Out)
 	}
-	if r.out != strings.ReplaceAll(want.out, ", no building", "") {
+	if r.Out != strings.ReplaceAll(want.Out, ", no building", "") {
 		t.Error("a prepared collection is answered otherwise than its vectors")
 	}
-	thresher(t, "search", "--vectors", built, "--queries", queries, "--metric", "cosine", "--basis", "auto").wantCode(t, exitOK)
-	thresher(t, "search", "--vectors", built, "--queries", queries, "--metric", "l2").wantError(t, "a.thresher", "cosine", "--metric", "l2")
-	thresher(t, "search", "--vectors", built, "--queries", queries, "--seed", "2").wantError(t, "seed")
-	thresher(t, "search", "--vectors", built, "--queries", queries, "--ids", "x").wantError(t, "columns")
+	thresher(t, "search", "--vectors", built, "--queries", queries, "--metric", "cosine", "--basis", "auto").WantCode(t, cli.ExitOK)
+	thresher(t, "search", "--vectors", built, "--queries", queries, "--metric", "l2").WantError(t, "a.thresher", "cosine", "--metric", "l2")
+	thresher(t, "search", "--vectors", built, "--queries", queries, "--seed", "2").WantError(t, "seed")
+	thresher(t, "search", "--vectors", built, "--queries", queries, "--ids", "x").WantError(t, "columns")
 }
 
 func TestEveryMethodAnswers(t *testing.T) {
@@ -260,8 +262,8 @@ func TestEveryMethodAnswers(t *testing.T) {
 	for _, m := range choices()["method"] {
 		t.Run(m, func(t *testing.T) {
 			out := filepath.Join(dir, m+".jsonl")
-			thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k3", "--method", m, "--out", out).wantCode(t, exitOK)
-			thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", out, "--strict-delta").wantCode(t, exitOK)
+			thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k3", "--method", m, "--out", out).WantCode(t, cli.ExitOK)
+			thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", out, "--strict-delta").WantCode(t, cli.ExitOK)
 		})
 	}
 }
@@ -273,7 +275,7 @@ func TestCutK(t *testing.T) {
 	if s.K != 6 || len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "50") {
 		t.Errorf("summary %+v", s)
 	}
-	thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k50", "--answers", filepath.Join(dir, "r.npz")).wantCode(t, exitOK)
+	thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k50", "--answers", filepath.Join(dir, "r.npz")).WantCode(t, cli.ExitOK)
 	for _, k := range []string{"-k6", "-k5"} {
 		out := filepath.Join(dir, k+".npz")
 		s = summaryOf(t, thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", atoms, k, "--exclude-self", "--json", "--out", out))
@@ -282,8 +284,8 @@ func TestCutK(t *testing.T) {
 		}
 	}
 	r := thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k50")
-	if !strings.Contains(r.err, "warning") {
-		t.Errorf("no warning in the summary:\n%s", r.err)
+	if !strings.Contains(r.Err, "warning") {
+		t.Errorf("no warning in the summary:\n%s", r.Err)
 	}
 }
 
@@ -291,7 +293,7 @@ func TestConfigurationReachesTheSearch(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 60, 20), vectorFile(t, dir, "q.npy", 2, 3, 20)
 	t.Setenv("THRESHER_K", "4")
-	file := writeFile(t, dir, "c.toml", []byte("k = 2\nmethod = \"certain\"\nmetric = \"l2\"\n"))
+	file := clitest.WriteFile(t, dir, "c.toml", []byte("k = 2\nmethod = \"certain\"\nmetric = \"l2\"\n"))
 	s := summaryOf(t, thresher(t, "search", "--config", file, "--vectors", atoms, "--queries", queries, "--json", "--metric", "cosine", "--out", filepath.Join(dir, "r.jsonl")))
 	if s.K != 4 || s.Method != "certain" || s.Metric != "cosine" {
 		t.Errorf("summary %+v", s)
@@ -303,13 +305,13 @@ func TestDeadline(t *testing.T) {
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 500, 64), vectorFile(t, dir, "q.npy", 2, 60, 64)
 	out := filepath.Join(dir, "r.jsonl")
 	r := thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--chunk", "20", "--deadline", "1ns", "--json", "--out", out)
-	r.wantCode(t, exitDeadline)
+	r.WantCode(t, cli.ExitDeadline)
 	var s summary
-	if err := json.Unmarshal([]byte(r.out), &s); err != nil || s.Complete != 0 || s.Queries != 60 {
+	if err := json.Unmarshal([]byte(r.Out), &s); err != nil || s.Complete != 0 || s.Queries != 60 {
 		t.Errorf("summary %+v (%v)", s, err)
 	}
-	if !strings.Contains(r.err, "60 of 60 answers partial") {
-		t.Error(r.err)
+	if !strings.Contains(r.Err, "60 of 60 answers partial") {
+		t.Error(r.Err)
 	}
 	if s.QueriesPerSecond != 0 || s.Saving != 1 {
 		t.Errorf("no answer was finished, and the summary says %+v", s)
@@ -322,28 +324,28 @@ func TestDeadline(t *testing.T) {
 	// The open bound must hold, and an answer with a wrong one is refused.
 	verify := []string{"verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k10", "--answers", out}
 	v := thresher(t, verify...)
-	v.wantCode(t, exitOK)
-	if !strings.Contains(v.out, "60, held to their open bound") {
-		t.Error(v.out)
+	v.WantCode(t, cli.ExitOK)
+	if !strings.Contains(v.Out, "60, held to their open bound") {
+		t.Error(v.Out)
 	}
-	lied := strings.ReplaceAll(string(readFile(t, out)), `"open_bound":`, `"open_bound":-`)
-	writeFile(t, dir, "lied.jsonl", []byte(lied))
+	lied := strings.ReplaceAll(string(clitest.ReadFile(t, out)), `"open_bound":`, `"open_bound":-`)
+	clitest.WriteFile(t, dir, "lied.jsonl", []byte(lied))
 	verify[len(verify)-1] = filepath.Join(dir, "lied.jsonl")
-	thresher(t, append(verify, "--strict-delta")...).wantCode(t, exitWrong)
+	thresher(t, append(verify, "--strict-delta")...).WantCode(t, cli.ExitWrong)
 
 	// Only .jsonl contains certificates; without its open bound a stopped answer is malformed, and
 	// verify says where to find it.
 	matrix, certificates := filepath.Join(dir, "r.npz"), filepath.Join(dir, "c.jsonl")
-	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--deadline", "1ns", "--out", matrix, "--certificates", certificates).wantCode(t, exitDeadline)
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--deadline", "1ns", "--out", matrix, "--certificates", certificates).WantCode(t, cli.ExitDeadline)
 	bare := thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k10", "--answers", matrix)
-	bare.wantCode(t, exitWrong)
-	if !strings.Contains(bare.err, "60 are of searches that were stopped") || !strings.Contains(bare.err, "--certificates") {
-		t.Error(bare.err)
+	bare.WantCode(t, cli.ExitWrong)
+	if !strings.Contains(bare.Err, "60 are of searches that were stopped") || !strings.Contains(bare.Err, "--certificates") {
+		t.Error(bare.Err)
 	}
-	thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k10", "--answers", matrix, "--certificates", certificates).wantCode(t, exitOK)
+	thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k10", "--answers", matrix, "--certificates", certificates).WantCode(t, cli.ExitOK)
 
 	far := filepath.Join(dir, "far.jsonl")
-	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--deadline", "10m", "--out", far).wantCode(t, exitOK)
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--deadline", "10m", "--out", far).WantCode(t, cli.ExitOK)
 }
 
 func TestInterruptedBeforeItBegins(t *testing.T) {
@@ -352,9 +354,9 @@ func TestInterruptedBeforeItBegins(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	r := thresherWith(t, ctx, "", "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--out", filepath.Join(dir, "r.npz"))
-	r.wantCode(t, exitInterrupted)
+	r.WantCode(t, cli.ExitInterrupted)
 	r = thresherWith(t, ctx, "", "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", "none")
-	if r.code == exitOK {
+	if r.Code == cli.ExitOK {
 		t.Error("an interrupted verify reports success")
 	}
 }
@@ -373,8 +375,8 @@ func TestInterruptedChunkIsNotKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	s := &search{app: &app{}, flags: &searchFlags{out: stdio}, engine: &engine{Engine: e}, atoms: &atoms{Collection: c},
-		request: batch.Request{K: 3}, out: &answerFiles{out: stdio, format: dataset.JSONL}}
+	s := &search{app: &app{App: &cli.App{}}, flags: &searchFlags{out: cli.Stdio}, engine: &engine{Engine: e}, atoms: &atoms{Collection: c},
+		request: batch.Request{K: 3}, out: &answerFiles{out: cli.Stdio, format: dataset.JSONL}}
 	queries := gaussian(2, 5*64)
 	if _, _, err := s.chunk(ctx, queryRows{values: queries}, 0, nil); err != nil {
 		t.Fatal(err)
@@ -396,7 +398,7 @@ func TestDiskFull(t *testing.T) {
 	var errs bytes.Buffer
 	code := run(context.Background(), []string{"search", "--vectors", vectorFile(t, dir, "a.npy", 1, 50, 8), "--metric", "ip", "--queries", vectorFile(t, dir, "q.npy", 2, 6, 8)},
 		strings.NewReader(""), full, &errs)
-	if code != exitInput || !strings.Contains(errs.String(), "no space left") || strings.Count(errs.String(), "\n") != 1 {
+	if code != cli.ExitInput || !strings.Contains(errs.String(), "no space left") || strings.Count(errs.String(), "\n") != 1 {
 		t.Errorf("exit code %d, stderr %s", code, errs.String())
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"thresher/backend"
 	"thresher/batch"
 	"thresher/config"
+	"thresher/internal/cli"
 	"thresher/service"
 	"thresher/service/metrics"
 	"thresher/service/trace"
@@ -38,7 +39,7 @@ certificate.`,
 		Example: `  thresher serve --demo
   thresher serve --data /var/lib/thresher --roots /srv/vectors
   thresher serve --listen :8080 --tokens "ci:write:$(printf %s "$TOKEN" | sha256sum | cut -c-64)"`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runServe(cmd.Context(), demo) },
 	}
 	cmd.Flags().BoolVar(&demo, "demo", false, "create the collection demo from the doc comments of Go's standard library, and print how to search it")
@@ -54,10 +55,10 @@ const closeWait = 9 * time.Second
 const traceWait = 5 * time.Second
 
 func (a *app) runServe(ctx context.Context, demo bool) (err error) {
-	if err := a.config.CheckServer(); err != nil {
+	if err := a.Config.CheckServer(); err != nil {
 		return err
 	}
-	c := &a.config.Server
+	c := &a.Config.Server
 	hangups, ignore := catchHangups()
 	defer ignore()
 	certs := &certificates{}
@@ -75,7 +76,7 @@ func (a *app) runServe(ctx context.Context, demo bool) (err error) {
 		}
 	}()
 	for _, s := range unusedGPUs(pool.unused) {
-		a.log.Warn("a GPU is not used", "reason", s)
+		a.Log.Warn("a GPU is not used", "reason", s)
 	}
 
 	registry := metrics.NewRegistry()
@@ -87,16 +88,16 @@ func (a *app) runServe(ctx context.Context, demo bool) (err error) {
 	o := a.serviceOptions()
 	shares := service.Divide(o.Memory, o.Limits)
 	a.checkShares(a.serverMemory(), shares)
-	lowerHeap(heapOf(o.Memory))
+	cli.LowerHeap(cli.HeapOf(o.Memory))
 	pool.runBytes = min(mostRunBytes, shares.Computing/2)
-	if o.Traces, err = trace.FromEnvironment(ctx, o.Release, a.log); err != nil {
+	if o.Traces, err = trace.FromEnvironment(ctx, o.Release, a.Log); err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
 	defer func() {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), traceWait)
 		defer cancel()
 		if err := o.Traces.Close(closing); err != nil {
-			a.log.Warn("traces", "error", err) // only logged: the requests were served
+			a.Log.Warn("traces", "error", err) // only logged: the requests were served
 		}
 	}()
 	o.Open, o.Metrics, o.Scrape = pool.openEngine, counted, metrics.NewPages(registry)
@@ -125,7 +126,7 @@ func (a *app) runServe(ctx context.Context, demo bool) (err error) {
 	made := func() {}
 	if demo {
 		made = s.Await("the collection " + demoName)
-		fmt.Fprintf(a.err, "the collection %s is loaded or built before the server says that it serves\n", demoName)
+		fmt.Fprintf(a.Err, "the collection %s is loaded or built before the server says that it serves\n", demoName)
 	} else {
 		a.announce(url, at)
 	}
@@ -158,13 +159,13 @@ func listen(http, grpc string) (at listeners, err error) {
 
 // announce prints where the service is and where its data lies.
 func (a *app) announce(url string, at listeners) {
-	folder, err := filepath.Abs(a.config.Server.Data)
+	folder, err := filepath.Abs(a.Config.Server.Data)
 	if err != nil {
-		folder = a.config.Server.Data
+		folder = a.Config.Server.Data
 	}
-	fmt.Fprintf(a.out, "thresher serves %s, data in %s\n", url, folder)
+	fmt.Fprintf(a.Out, "thresher serves %s, data in %s\n", url, folder)
 	if at.grpc != nil {
-		fmt.Fprintf(a.out, "thresher serves gRPC on %s\n", reachable(at.grpc.Addr()))
+		fmt.Fprintf(a.Out, "thresher serves gRPC on %s\n", reachable(at.grpc.Addr()))
 	}
 }
 
@@ -198,7 +199,7 @@ func reachable(addr net.Addr) string {
 
 // serviceOptions converts the settings to options of the service.
 func (a *app) serviceOptions() service.Options {
-	c := &a.config.Server
+	c := &a.Config.Server
 	build := readBuildInfo()
 	o := service.Options{
 		Dir: c.Data, Backups: service.Backups{Folder: c.BackupFolder, Keep: c.BackupKeep}, Roots: c.Roots, Origins: c.Origins, OpenMetrics: c.OpenMetrics, Proxies: c.Proxies,
@@ -211,8 +212,8 @@ func (a *app) serviceOptions() service.Options {
 		Turn:             c.Turn,
 		BatchConcurrency: c.BatchConcurrency, BatchChunk: c.BatchChunk, SlateKeep: c.SlateKeep,
 		Retention: service.Retention{Files: c.FileKeep, Batches: c.BatchKeep, Tournaments: c.TournamentKeep},
-		Threads:   a.config.Threads,
-		Version:   build, Release: build.Version, Revision: build.Revision, Log: a.log, Audit: a.audit,
+		Threads:   a.Config.Threads,
+		Version:   build, Release: build.Version, Revision: build.Revision, Log: a.Log, Audit: a.Audit,
 	}
 	if o.Timeouts.Search == 0 {
 		o.Timeouts.Search = -1
@@ -227,9 +228,9 @@ func (a *app) serviceOptions() service.Options {
 
 // serviceLimits converts the settings to limits of the service.
 func (a *app) serviceLimits() service.Limits {
-	c := &a.config.Server
+	c := &a.Config.Server
 	l := service.Limits{
-		Body: c.MaxBody, Bodies: c.MaxBodies, Answers: c.MaxAnswers, Upload: c.MaxUpload, Files: c.MaxFiles, Dense: a.config.DenseLimit, Read: a.config.ReadLimit, Memory: c.MaxMemory,
+		Body: c.MaxBody, Bodies: c.MaxBodies, Answers: c.MaxAnswers, Upload: c.MaxUpload, Files: c.MaxFiles, Dense: a.Config.DenseLimit, Read: a.Config.ReadLimit, Memory: c.MaxMemory,
 		Queries: c.MaxQueries, K: c.MaxK, Results: c.MaxResults, Listed: c.MaxListed, Collections: c.MaxCollections,
 		Searches: c.MaxSearches, Waiting: c.MaxWaiting, Rate: c.MinRate,
 		ClientRate: float64(c.ClientRate), ClientBurst: c.ClientBurst, ClientSearches: c.ClientSearches,

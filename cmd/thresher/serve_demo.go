@@ -50,23 +50,23 @@ func (a *app) loadDemo(ctx context.Context, s *service.Server, url string, made 
 	if ofTexts {
 		s.Encode(demoName, service.Encoder{Dim: demoDim, Encode: d.encode})
 	} else {
-		a.log.Warn("the collection demo was made from other texts, and is searched by rows and vectors only; delete it to have it rebuilt")
+		a.Log.Warn("the collection demo was made from other texts, and is searched by rows and vectors only; delete it to have it rebuilt")
 	}
 	made()
 	header := ""
-	if len(a.config.Server.Tokens) > 0 {
+	if len(a.Config.Server.Tokens) > 0 {
 		header = ` -H "Authorization: Bearer $TOKEN"`
 	}
-	if a.config.Server.TLSCert != "" {
+	if a.Config.Server.TLSCert != "" {
 		header += " -k"
 	}
-	fmt.Fprintf(a.out, "collection %s: %d doc comments of Go's standard library\n", demoName, info.Count)
+	fmt.Fprintf(a.Out, "collection %s: %d doc comments of Go's standard library\n", demoName, info.Count)
 	if ofTexts {
-		fmt.Fprintf(a.out, `What decodes JSON from a stream?
+		fmt.Fprintf(a.Out, `What decodes JSON from a stream?
   curl -s%s -H 'Content-Type: application/json' -d '{"texts":["decode JSON from a stream"],"k":5}' %s/v1/collections/%s/search
 `, header, url, demoName)
 	}
-	fmt.Fprintf(a.out, `What is like bufio.Scanner?
+	fmt.Fprintf(a.Out, `What is like bufio.Scanner?
   curl -s%[2]s -H 'Accept: application/x-npy' %[3]s/v1/collections/%[1]s/rows/bufio.Scanner |
   curl -s%[2]s -H 'Content-Type: application/x-npy' --data-binary @- '%[3]s/v1/collections/%[1]s/search?k=5'
 `, demoName, header, url)
@@ -89,7 +89,7 @@ func (a *app) readDemo(ctx context.Context) (*demoTexts, error) {
 	for i, e := range texts.Entries {
 		d.names[i] = e.Symbol()
 	}
-	d.rows, d.weigher, err = corpus.Vectorize(ctx, texts, demoDim, a.config.Threads)
+	d.rows, d.weigher, err = corpus.Vectorize(ctx, texts, demoDim, a.Config.Threads)
 	return d, err
 }
 

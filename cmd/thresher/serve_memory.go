@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"thresher/config"
+	"thresher/internal/cli"
 	"thresher/internal/machine"
 	"thresher/service"
 )
@@ -14,8 +15,8 @@ import (
 // serverMemory returns the memory of a server: what the setting says, or else what the control
 // groups and the machine allow, or else, if that is unknown, the least that the setting may be.
 func (a *app) serverMemory() machine.Allowance {
-	if given := a.config.Server.Memory; given > 0 {
-		return machine.Allowance{Bytes: given, Of: a.config.Origin("memory").String()}
+	if given := a.Config.Server.Memory; given > 0 {
+		return machine.Allowance{Bytes: given, Of: a.Config.Origin("memory").String()}
 	}
 	found, ok := machine.Limit(os.DirFS("/"))
 	if !ok {
@@ -31,11 +32,11 @@ const connectionBytes = 256 << 10
 // serverConnections returns the number of connections that a server accepts: what the setting says,
 // or else as many as memory and three quarters of the file descriptors suffice for.
 func (a *app) serverConnections(memory int64) int {
-	if given := a.config.Server.MaxConnections; given > 0 {
+	if given := a.Config.Server.MaxConnections; given > 0 {
 		return given
 	}
 	most := int(memory / connectionBytes)
-	if files, ok := fileDescriptors(); ok {
+	if files, ok := cli.FileDescriptors(); ok {
 		most = min(most, files/4*3)
 	}
 	return max(most, 1)
@@ -56,9 +57,9 @@ type sharedLimit struct {
 
 // checkShares warns of limits that were given and are above their share of the memory.
 func (a *app) checkShares(memory machine.Allowance, shares service.Shares) {
-	for share, l := range sharedLimits(&a.config.Server) {
-		if bytes := shares.Names()[share]; l.bytes > bytes && a.config.Origin(l.key).Kind != config.FromDefault {
-			a.log.Warn("a limit is above its share of the memory, which holds; more memory makes it larger",
+	for share, l := range sharedLimits(&a.Config.Server) {
+		if bytes := shares.Names()[share]; l.bytes > bytes && a.Config.Origin(l.key).Kind != config.FromDefault {
+			a.Log.Warn("a limit is above its share of the memory, which holds; more memory makes it larger",
 				"setting", l.key, "limit", l.bytes, "share", bytes, "memory", memory.Bytes, "of", memory.Of)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"thresher/config"
+	"thresher/internal/cli"
 	"thresher/service"
 )
 
@@ -17,9 +18,9 @@ import (
 func shownMemory(t *testing.T) memoryShown {
 	t.Helper()
 	r := thresher(t, "config", "show", "--json")
-	r.wantCode(t, exitOK)
+	r.WantCode(t, cli.ExitOK)
 	var got struct{ Memory memoryShown }
-	if err := json.Unmarshal([]byte(r.out), &got); err != nil {
+	if err := json.Unmarshal([]byte(r.Out), &got); err != nil {
 		t.Fatal(err)
 	}
 	return got.Memory
@@ -37,7 +38,7 @@ func TestShowMemory(t *testing.T) {
 	if m.Bytes != 1<<30 || m.From != "environment THRESHER_MEMORY" || m.Shares["answers"] != 1<<20 || m.Shares["bodies"] != 64<<20 || m.Shares["collections"] != (448+127)<<20 || m.Connections > 4096 {
 		t.Errorf("%+v", m)
 	}
-	text := thresher(t, "config", "show").out
+	text := thresher(t, "config", "show").Out
 	for _, want := range []string{"would take 1024 MiB of memory (environment THRESHER_MEMORY)", "connections: collections 575 MiB,", " answers 1 MiB"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in %s", want, text)
@@ -49,7 +50,7 @@ func TestShowMemory(t *testing.T) {
 	}
 	for value, want := range map[string]string{"127MiB": "memory: 127MiB is below 128MiB (environment THRESHER_MEMORY)", "much": `memory: "much" is not a size`} {
 		t.Setenv("THRESHER_MEMORY", value)
-		thresher(t, "config", "show").wantError(t, want)
+		thresher(t, "config", "show").WantError(t, want)
 	}
 }
 
@@ -57,15 +58,15 @@ func TestShowMemory(t *testing.T) {
 func TestLowerHeap(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64))
 	t.Setenv("GOMEMLIMIT", "")
-	lowerHeap(heapOf(100 << 30))
+	cli.LowerHeap(cli.HeapOf(100 << 30))
 	if got := debug.SetMemoryLimit(-1); got != 90<<30 {
 		t.Errorf("the heap may have %d", got)
 	}
-	if lowerHeap(math.MaxInt64); debug.SetMemoryLimit(-1) != 90<<30 {
+	if cli.LowerHeap(math.MaxInt64); debug.SetMemoryLimit(-1) != 90<<30 {
 		t.Error("the limit was raised")
 	}
 	t.Setenv("GOMEMLIMIT", "95GiB")
-	if lowerHeap(80 << 30); debug.SetMemoryLimit(-1) != 90<<30 {
+	if cli.LowerHeap(80 << 30); debug.SetMemoryLimit(-1) != 90<<30 {
 		t.Error("GOMEMLIMIT does not hold")
 	}
 }
@@ -81,7 +82,7 @@ func TestWarnOfLimitsAboveShares(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
-	a := &app{config: c, log: slog.New(slog.NewTextHandler(&log, nil))}
+	a := &app{App: &cli.App{Config: c, Log: slog.New(slog.NewTextHandler(&log, nil))}}
 	memory := a.serverMemory()
 	a.checkShares(memory, service.Divide(memory.Bytes, a.serviceLimits()))
 	text := log.String()

@@ -43,7 +43,7 @@ func (p *pool) open(ctx context.Context) (err error) {
 	if p.cpuCosts, err = p.app.costs(ctx, p.cpu); err != nil {
 		return err
 	}
-	switch p.app.config.Backend {
+	switch p.app.Config.Backend {
 	case backendCUDA:
 		b, err := p.app.openBackend()
 		if err != nil {
@@ -107,7 +107,7 @@ func (p *pool) place(name string, c *collection.Collection) (backend.Backend, *b
 	if p.card == nil {
 		return p.cpu, onCPU, nil
 	}
-	if p.app.config.Backend == backendAuto {
+	if p.app.Config.Backend == backendAuto {
 		pairs := float64(c.N) * typicalQueries
 		there, err := expected(c, p.card.backend, p.card.costs, typical(), pairs)
 		here, herr := expected(c, p.cpu, p.cpuCosts, typical(), pairs)
@@ -115,7 +115,7 @@ func (p *pool) place(name string, c *collection.Collection) (backend.Backend, *b
 			return nil, nil, err
 		}
 		here /= float64(max(1, backend.Describe(p.cpu).Threads))
-		p.app.log.Info("predicted times", "collection", name, "cpu", here, p.card.backend.Name(), there)
+		p.app.Log.Info("predicted times", "collection", name, "cpu", here, p.card.backend.Name(), there)
 		if here == 0 || there >= here { // 0: no prediction
 			return p.cpu, onCPU, nil
 		}

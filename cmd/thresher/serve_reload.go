@@ -61,16 +61,16 @@ func (a *app) reloads(ctx context.Context, hangups <-chan os.Signal, s *service.
 		case <-hangups:
 		}
 		if err := a.reload(s, certs); err != nil {
-			a.log.Error("reload failed: the old settings stay in use", "error", err)
+			a.Log.Error("reload failed: the old settings stay in use", "error", err)
 			continue
 		}
-		a.log.Info("reloaded tokens and certificate")
+		a.Log.Info("reloaded tokens and certificate")
 	}
 }
 
 // reload loads the configuration again, from its file and variables and the same flags.
 func (a *app) reload(s *service.Server, certs *certificates) error {
-	c, err := config.Load(a.sources)
+	c, err := config.Load(a.Sources)
 	if err == nil {
 		err = c.CheckServer()
 	}

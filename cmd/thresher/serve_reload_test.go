@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"thresher/internal/cli/clitest"
 )
 
 // heard collects the output of a running process.
@@ -132,7 +134,7 @@ func TestServeReloads(t *testing.T) {
 func serveChild(t *testing.T, args ...string) (cmd *exec.Cmd, url string, said *heard) {
 	t.Helper()
 	cmd = exec.Command(os.Args[0], append([]string{"serve"}, args...)...)
-	cmd.Env = append(os.Environ(), childVariable+"=1")
+	cmd.Env = append(os.Environ(), clitest.ChildVariable+"=1")
 	said = &heard{}
 	cmd.Stderr = said
 	out, err := cmd.StdoutPipe()

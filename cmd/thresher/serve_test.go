@@ -29,14 +29,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"thresher/internal/cli"
+	"thresher/internal/cli/clitest"
 	"thresher/service/api"
 )
 
 // served is a server run by the command.
 type served struct {
 	url  string
-	out  *bufio.Reader // output after its first line
-	stop func() result // stops the server by a signal
+	out  *bufio.Reader         // output after its first line
+	stop func() clitest.Result // stops the server by a signal
 }
 
 // serve runs the command until its first line of output; more is added to its arguments.
@@ -53,19 +55,19 @@ func serve(t *testing.T, dir string, more ...string) *served {
 		done <- code
 	}()
 	s := &served{out: bufio.NewReader(r)}
-	var last *result
-	s.stop = func() result {
+	var last *clitest.Result
+	s.stop = func() clitest.Result {
 		if last == nil {
 			cancel()
 			rest, _ := io.ReadAll(s.out)
-			last = &result{<-done, string(rest), errs.String()}
+			last = &clitest.Result{Code: <-done, Out: string(rest), Err: errs.String()}
 		}
 		return *last
 	}
 	t.Cleanup(func() { s.stop() })
 	line, err := s.out.ReadString('\n')
 	if err != nil {
-		t.Fatalf("no line: %v: %s", err, s.stop().err)
+		t.Fatalf("no line: %v: %s", err, s.stop().Err)
 	}
 	fields := strings.Fields(line)
 	if len(fields) != 6 || fields[1] != "serves" || !strings.HasSuffix(strings.TrimSpace(line), "data in "+dir) {
@@ -213,14 +215,14 @@ func TestServeDemo(t *testing.T) {
 		t.Error("metrics lack what they should have")
 	}
 	// While it runs no other process can open the folder; afterwards everything is there.
-	thresher(t, "serve", "--listen=127.0.0.1:0", "--data="+dir).wantError(t, filepath.Join(dir, "meta.db")+" is in use by another server")
-	s.stop().wantCode(t, exitOK)
+	thresher(t, "serve", "--listen=127.0.0.1:0", "--data="+dir).WantError(t, filepath.Join(dir, "meta.db")+" is in use by another server")
+	s.stop().WantCode(t, cli.ExitOK)
 
 	s = serve(t, dir)
 	if got := fetch(t, c, request(t, "GET", s.url+"/v1/collections/demo", nil)); !bytes.Contains(got, []byte(`"name":"demo"`)) || bytes.Contains(got, []byte(`"texts"`)) {
 		t.Errorf("%s", got)
 	}
-	s.stop().wantCode(t, exitOK)
+	s.stop().WantCode(t, cli.ExitOK)
 
 	// A restart with --demo accepts texts again, for the existing collection.
 	s = serve(t, dir, "--demo")
@@ -231,7 +233,7 @@ func TestServeDemo(t *testing.T) {
 	if d := cmp.Diff(inWords, again); d != "" {
 		t.Error(d)
 	}
-	s.stop().wantCode(t, exitOK)
+	s.stop().WantCode(t, cli.ExitOK)
 }
 
 func TestServeRefuses(t *testing.T) {
@@ -241,7 +243,7 @@ func TestServeRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	file := writeFile(t, dir, "file", []byte("x"))
+	file := clitest.WriteFile(t, dir, "file", []byte("x"))
 	for name, c := range map[string]struct {
 		args []string
 		want string
@@ -259,9 +261,9 @@ func TestServeRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := thresher(t, append([]string{"serve", "--data=" + filepath.Join(dir, "data"), "--backend=cpu"}, c.args...)...)
-			r.wantCode(t, exitInput)
-			if !strings.Contains(r.err, c.want) || strings.Contains(r.err, "secret") || r.out != "" {
-				t.Errorf("stdout %q, stderr %q; want %q", r.out, r.err, c.want)
+			r.WantCode(t, cli.ExitInput)
+			if !strings.Contains(r.Err, c.want) || strings.Contains(r.Err, "secret") || r.Out != "" {
+				t.Errorf("stdout %q, stderr %q; want %q", r.Out, r.Err, c.want)
 			}
 		})
 	}
@@ -276,7 +278,7 @@ func TestServeWithTLSAndToken(t *testing.T) {
 	if !strings.HasPrefix(s.url, "https://") {
 		t.Fatal(s.url)
 	}
-	text := readFile(t, cert)
+	text := clitest.ReadFile(t, cert)
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(text)
 	c := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true}}
@@ -290,7 +292,7 @@ func TestServeWithTLSAndToken(t *testing.T) {
 	if resp.StatusCode != http.StatusUnauthorized || resp.ProtoMajor != 2 {
 		t.Errorf("without a token: %s by %s", resp.Status, resp.Proto)
 	}
-	s.stop().wantCode(t, exitOK)
+	s.stop().WantCode(t, cli.ExitOK)
 }
 
 // selfSigned writes a certificate for 127.0.0.1 and its key.
@@ -312,8 +314,8 @@ func selfSigned(t *testing.T, dir string) (cert, key string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cert = writeFile(t, dir, "cert.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
-	key = writeFile(t, dir, "key.pem", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}))
+	cert = clitest.WriteFile(t, dir, "cert.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	key = clitest.WriteFile(t, dir, "key.pem", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}))
 	return cert, key
 }
 
@@ -322,7 +324,7 @@ func selfSigned(t *testing.T, dir string) (cert, key string) {
 func TestServeEndsBySignal(t *testing.T) {
 	dir := t.TempDir()
 	cmd := exec.Command(os.Args[0], "serve", "--listen=127.0.0.1:0", "--data="+dir, "--backend=cpu")
-	cmd.Env = append(os.Environ(), childVariable+"=1")
+	cmd.Env = append(os.Environ(), clitest.ChildVariable+"=1")
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	out, err := cmd.StdoutPipe()
@@ -342,7 +344,7 @@ func TestServeEndsBySignal(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("%v: %s", err, errs.String())
 	}
-	serve(t, dir).stop().wantCode(t, exitOK)
+	serve(t, dir).stop().WantCode(t, cli.ExitOK)
 }
 
 func TestReachable(t *testing.T) {

@@ -7,15 +7,17 @@ import (
 	"time"
 
 	"thresher/batch"
+	"thresher/internal/cli"
+	"thresher/internal/cli/clitest"
 )
 
 func TestConfigShow(t *testing.T) {
-	file := writeFile(t, t.TempDir(), "c.yaml", []byte("delta: 0.2\nseed: 9\n"))
+	file := clitest.WriteFile(t, t.TempDir(), "c.yaml", []byte("delta: 0.2\nseed: 9\n"))
 	t.Setenv("THRESHER_CONFIG", file)
 	t.Setenv("THRESHER_SEED", "8")
 
 	r := thresher(t, "config", "show", "-k", "3")
-	r.wantCode(t, exitOK)
+	r.WantCode(t, cli.ExitOK)
 	for _, want := range [][]string{
 		{"delta", "0.2", "file " + file},
 		{"seed", "8", "environment THRESHER_SEED"},
@@ -23,17 +25,17 @@ func TestConfigShow(t *testing.T) {
 		{"method", "auto", "default"},
 	} {
 		found := false
-		for line := range strings.Lines(r.out) {
+		for line := range strings.Lines(r.Out) {
 			f := strings.Fields(line)
 			found = found || len(f) > 2 && f[0] == want[0] && f[1] == want[1] && strings.Join(f[2:], " ") == want[2]
 		}
 		if !found {
-			t.Errorf("no line %v in\n%s", want, r.out)
+			t.Errorf("no line %v in\n%s", want, r.Out)
 		}
 	}
 
 	r = thresher(t, "config", "show", "--json")
-	r.wantCode(t, exitOK)
+	r.WantCode(t, cli.ExitOK)
 	var got struct {
 		File     string
 		Settings []struct {
@@ -42,7 +44,7 @@ func TestConfigShow(t *testing.T) {
 			Origin struct{ Kind, Name string }
 		}
 	}
-	if err := json.Unmarshal([]byte(r.out), &got); err != nil {
+	if err := json.Unmarshal([]byte(r.Out), &got); err != nil {
 		t.Fatal(err)
 	}
 	if got.File != file || len(got.Settings) < 10 {
@@ -54,48 +56,19 @@ func TestVersion(t *testing.T) {
 	// An invalid configuration must not prevent reporting the version.
 	t.Setenv("THRESHER_CONFIG", "/nothing/c.yaml")
 	r := thresher(t, "version", "--json")
-	r.wantCode(t, exitOK)
+	r.WantCode(t, cli.ExitOK)
 	var b buildInfo
-	if err := json.Unmarshal([]byte(r.out), &b); err != nil {
+	if err := json.Unmarshal([]byte(r.Out), &b); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.HasPrefix(b.Go, "go") || b.Platform == "" || b.Version == "" || b.Kernels == "" {
 		t.Errorf("%+v", b)
 	}
 	r = thresher(t, "version")
-	r.wantCode(t, exitOK)
-	if !strings.Contains(r.out, b.Go) {
-		t.Error(r.out)
+	r.WantCode(t, cli.ExitOK)
+	if !strings.Contains(r.Out, b.Go) {
+		t.Error(r.Out)
 	}
-}
-
-func TestProgressIsQuietWithoutTerminal(t *testing.T) {
-	var b strings.Builder
-	a := &app{err: &b}
-	p := a.newProgress("x")
-	p.begun = p.begun.Add(-2 * longRun)
-	p.set(1, 2)
-	p.done()
-	if b.Len() > 0 {
-		t.Errorf("it draws %q", b.String())
-	}
-}
-
-func TestProgressIsDrawnWhenLong(t *testing.T) {
-	var b strings.Builder
-	a := &app{err: &b, isTerminal: true}
-	p := a.newProgress("counting sheep")
-	p.set(1, 4)
-	if b.Len() > 0 {
-		t.Errorf("a short stage draws %q", b.String())
-	}
-	p.begun = p.begun.Add(-2 * longRun)
-	p.set(2, 4)
-	if !strings.Contains(b.String(), "counting sheep") {
-		t.Errorf("a long stage draws %q", b.String())
-	}
-	p.done()
-	p.done()
 }
 
 func TestNamesByFrequency(t *testing.T) {

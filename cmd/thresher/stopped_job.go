@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"thresher/dataset"
+	"thresher/internal/cli"
 	"thresher/jobs"
 )
 
@@ -41,7 +42,7 @@ func stoppedJob(ctx context.Context, err error, s stopping) error {
 	}
 	switch {
 	case ctx.Err() != nil:
-		return &exitError{exitInterrupted, fmt.Errorf("interrupted; %s", safe)}
+		return cli.Exit(cli.ExitInterrupted, fmt.Errorf("interrupted; %s", safe))
 	case errors.Is(err, fs.ErrExist) && !s.resumed:
 		return fmt.Errorf("%w; --resume continues a stopped run, --overwrite overwrites", err)
 	case errors.Is(err, jobs.ErrDamaged):

@@ -11,6 +11,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"thresher/internal/cli"
+	"thresher/internal/cli/clitest"
 )
 
 // step is a command of a page, as a reader types it, and what it prints.
@@ -51,7 +54,7 @@ func (s *step) run(t *testing.T) string {
 		if end < 0 {
 			t.Fatalf("line %d: no END", s.line)
 		}
-		writeFile(t, ".", file, []byte(strings.Join(s.prints[:end], "\n")+"\n"))
+		clitest.WriteFile(t, ".", file, []byte(strings.Join(s.prints[:end], "\n")+"\n"))
 		s.prints = s.prints[end+1:]
 		return ""
 	}
@@ -61,9 +64,9 @@ func (s *step) run(t *testing.T) string {
 		for at := 0; at < len(rows); at += 12 * dim {
 			queries = append(queries, rows[at:at+dim]...)
 		}
-		writeFile(t, ".", "old.npy", npy(rows[:5000*dim], dim))
-		writeFile(t, ".", "new.npy", npy(rows[5000*dim:], dim))
-		writeFile(t, ".", "queries.npy", npy(queries, dim))
+		clitest.WriteFile(t, ".", "old.npy", npy(rows[:5000*dim], dim))
+		clitest.WriteFile(t, ".", "new.npy", npy(rows[5000*dim:], dim))
+		clitest.WriteFile(t, ".", "queries.npy", npy(queries, dim))
 		return ""
 	}
 	command, filter, _ := strings.Cut(s.shell, " | ")
@@ -72,8 +75,8 @@ func (s *step) run(t *testing.T) string {
 		t.Fatalf("line %d: %s: the page's commands are thresher, cat > FILE and %s", s.line, s.shell, halves)
 	}
 	got := thresher(t, unquoted(args[1:])...)
-	got.wantCode(t, exitOK)
-	return filtered(t, filter, got.out) + got.err
+	got.WantCode(t, cli.ExitOK)
+	return filtered(t, filter, got.Out) + got.Err
 }
 
 // unquoted joins what stands in single quotes.
@@ -120,7 +123,7 @@ func filtered(t *testing.T, filter, text string) string {
 // readNPY reads a file of float32 that npy or demo --save wrote.
 func readNPY(t *testing.T, path string) (rows []float32, dim int) {
 	t.Helper()
-	b := readFile(t, path)
+	b := clitest.ReadFile(t, path)
 	start := 10 + int(binary.LittleEndian.Uint16(b[8:]))
 	m := regexp.MustCompile(`'shape': \((\d+), (\d+),?\)`).FindSubmatch(b[:start])
 	if m == nil {

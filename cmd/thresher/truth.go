@@ -4,6 +4,7 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,7 @@ import (
 	"thresher/batch"
 	"thresher/config"
 	"thresher/dataset"
+	"thresher/internal/cli"
 	"thresher/tasks"
 )
 
@@ -49,7 +51,7 @@ HDF5 (ann-benchmarks) is not written. Convert an .npz in Python, where the dista
 sqrt(scores) for l2, 1 - scores for cosine:
   z = numpy.load("gt.npz"); f = h5py.File("set.hdf5", "a")
   f["neighbors"] = z["rows"]; f["distances"] = numpy.sqrt(z["scores"])`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.scoreLimits.read(cmd.Flags())
 			return a.runSearch(cmd.Context(), f)
@@ -62,8 +64,8 @@ sqrt(scores) for l2, 1 - scores for cosine:
 	fs.Lookup("out").Usage, fs.Lookup("out").DefValue = "`file` for the ground truth, ending in .ibin, .neighbors.ibin, .ivecs, .npz, .parquet or .jsonl", ""
 	fs.StringVar(&f.scores, "scores", "", "`file` for the scores, ending in .fbin or .fvecs, beside ids without them")
 	addSettings(cmd, searchSettings()...)
-	fs.Lookup("method").Usage += "; certain unless given, or exact"
-	fs.Lookup("k").Usage += "; 100 unless given"
+	fs.Lookup("method").Usage += "; here certain or exact"
+	fs.Lookup("method").DefValue, fs.Lookup("k").DefValue = certainByDefault, strconv.Itoa(truthK)
 	return cmd
 }
 
@@ -76,7 +78,7 @@ func (f *searchFlags) checkTruth(c *config.Config, method batch.Method) error {
 	switch {
 	case f.verb != truth:
 		return nil
-	case f.out == stdio:
+	case f.out == cli.Stdio:
 		return f.refuse("--out names the file for the ground truth")
 	case invalid != nil:
 		return f.refuse("--%s %w", invalid.Field, invalid.Err)

@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"thresher/dataset"
+	"thresher/internal/cli"
+	"thresher/internal/cli/clitest"
 )
 
 // TestTruth: ground truth in every form is the ranking by float64 scores, where atoms of equal
@@ -23,7 +25,7 @@ func TestTruth(t *testing.T) {
 	for i := n / 2; i < n; i++ { // twins
 		copy(atomRows[i*dim:(i+1)*dim], atomRows[(i-n/2)*dim:])
 	}
-	atoms, queries := writeFile(t, dir, "a.npy", npy(atomRows, dim)), writeFile(t, dir, "q.npy", npy(queryRows, dim))
+	atoms, queries := clitest.WriteFile(t, dir, "a.npy", npy(atomRows, dim)), clitest.WriteFile(t, dir, "q.npy", npy(queryRows, dim))
 	want := make([][]int64, m)
 	for j := range want {
 		want[j] = ranked(atomRows, queryRows, dim, j)
@@ -45,7 +47,7 @@ func TestTruth(t *testing.T) {
 					t.Errorf("%s, query %d (-want +got):\n%s", name, j, diff)
 				}
 			}
-			thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--guarantee", "exact", "--answers", out).wantCode(t, exitOK)
+			thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--guarantee", "exact", "--answers", out).WantCode(t, cli.ExitOK)
 		}
 	}
 }
@@ -53,8 +55,8 @@ func TestTruth(t *testing.T) {
 // TestTruthForms compares the bytes of small files with their layouts.
 func TestTruthForms(t *testing.T) {
 	dir := t.TempDir()
-	atoms := writeFile(t, dir, "a.jsonl", []byte("[0]\n[1]\n[2]\n[3]\n"))
-	queries := writeFile(t, dir, "q.jsonl", []byte("[1]\n[5]\n"))
+	atoms := clitest.WriteFile(t, dir, "a.jsonl", []byte("[0]\n[1]\n[2]\n[3]\n"))
+	queries := clitest.WriteFile(t, dir, "q.jsonl", []byte("[1]\n[5]\n"))
 	le := func(parts ...any) []byte {
 		var b bytes.Buffer
 		for _, p := range parts {
@@ -81,14 +83,14 @@ func TestTruthForms(t *testing.T) {
 		if c.scores != "" {
 			args = append(args, "--scores", filepath.Join(dir, c.scores))
 		}
-		thresher(t, args...).wantCode(t, exitOK)
-		if diff := cmp.Diff(c.want, readFile(t, out)); diff != "" {
+		thresher(t, args...).WantCode(t, cli.ExitOK)
+		if diff := cmp.Diff(c.want, clitest.ReadFile(t, out)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.out, diff)
 		}
 		if c.scores == "" {
 			continue
 		}
-		if diff := cmp.Diff(c.wantPart, readFile(t, filepath.Join(dir, c.scores))); diff != "" {
+		if diff := cmp.Diff(c.wantPart, clitest.ReadFile(t, filepath.Join(dir, c.scores))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.scores, diff)
 		}
 	}
@@ -97,8 +99,8 @@ func TestTruthForms(t *testing.T) {
 func TestTruthRefuses(t *testing.T) {
 	dir := t.TempDir()
 	atoms := vectorFile(t, dir, "a.npy", 1, 20, 4)
-	there := writeFile(t, dir, "there.fvecs", []byte("x"))
-	before := folderOf(t, dir)
+	there := clitest.WriteFile(t, dir, "there.fvecs", []byte("x"))
+	before := clitest.FolderOf(t, dir)
 	for _, c := range []struct {
 		name string
 		args []string
@@ -124,13 +126,13 @@ func TestTruthRefuses(t *testing.T) {
 					args[i] = filepath.Join(dir, a)
 				}
 			}
-			thresher(t, args...).wantError(t, c.want...)
-			if diff := cmp.Diff(before, folderOf(t, dir)); diff != "" {
+			thresher(t, args...).WantError(t, c.want...)
+			if diff := cmp.Diff(before, clitest.FolderOf(t, dir)); diff != "" {
 				t.Errorf("the folder (-before +after):\n%s", diff)
 			}
 		})
 	}
-	if string(readFile(t, there)) != "x" {
+	if string(clitest.ReadFile(t, there)) != "x" {
 		t.Error("a refused output was changed")
 	}
 }
@@ -143,15 +145,15 @@ func TestTruthResumes(t *testing.T) {
 		out = filepath.Join(dir, out)
 		return []string{"truth", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k7", "--out", out + ".ivecs", "--scores", out + ".fvecs"}
 	}
-	thresherWith(t, t.Context(), string(readFile(t, queries)), append(args("whole"), "--queries", "-")...).wantCode(t, exitOK)
+	thresherWith(t, t.Context(), string(clitest.ReadFile(t, queries)), append(args("whole"), "--queries", "-")...).WantCode(t, cli.ExitOK)
 	cmd := child(t, func(p *os.Process) { p.Kill() }, args("out")...)
 	if cmd.ProcessState.Exited() {
 		t.Fatalf("the child was not killed on its way: %v", cmd.ProcessState)
 	}
-	thresher(t, args("out")...).wantError(t, "--resume", "--overwrite")
-	thresher(t, append(args("out"), "--resume")...).wantCode(t, exitOK)
+	thresher(t, args("out")...).WantError(t, "--resume", "--overwrite")
+	thresher(t, append(args("out"), "--resume")...).WantCode(t, cli.ExitOK)
 	for _, name := range []string{".ivecs", ".fvecs"} {
-		if !bytes.Equal(readFile(t, filepath.Join(dir, "whole"+name)), readFile(t, filepath.Join(dir, "out"+name))) {
+		if !bytes.Equal(clitest.ReadFile(t, filepath.Join(dir, "whole"+name)), clitest.ReadFile(t, filepath.Join(dir, "out"+name))) {
 			t.Errorf("out%s differs from that of an uninterrupted run", name)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"thresher/backend"
 	"thresher/gpu"
 	"thresher/gpu/device"
+	"thresher/internal/cli"
 )
 
 // card is the GPUs of backend auto, if some of them can be used.
@@ -21,7 +22,7 @@ type card struct {
 func (a *app) openCard(ctx context.Context) (c *card, unused, err error) {
 	b, err := a.openGPUs()
 	if err != nil {
-		a.log.Debug("no GPU", "reason", err)
+		a.Log.Debug("no GPU", "reason", err)
 		return nil, err, nil
 	}
 	costs, err := a.costs(ctx, b)
@@ -39,7 +40,7 @@ func (a *app) openCard(ctx context.Context) (c *card, unused, err error) {
 // closeUnused closes GPUs that nothing was loaded on. An error of theirs is logged: the CPU goes on.
 func (a *app) closeUnused(b backend.Backend) {
 	if err := b.Close(); err != nil {
-		a.log.Warn("a GPU was closed with an error", "error", err)
+		a.Log.Warn("a GPU was closed with an error", "error", err)
 	}
 }
 
@@ -58,9 +59,9 @@ func unusedGPUs(reasons ...error) []string {
 }
 
 // printUnusedGPUs adds the sentences of unusedGPUs to a summary.
-func printUnusedGPUs(t *table, said []string) {
+func printUnusedGPUs(t *cli.Table, said []string) {
 	for _, s := range said {
-		t.row("unused gpu", s)
+		t.Row("unused gpu", s)
 	}
 }
 

@@ -19,6 +19,8 @@ import (
 
 	"thresher/gpu/device"
 	"thresher/gpu/device/emulator"
+	"thresher/internal/cli"
+	"thresher/internal/cli/clitest"
 	"thresher/service/api"
 )
 
@@ -51,19 +53,19 @@ func (f *cardFault) of(text string) bool {
 }
 
 // inChild runs the command in a process of its own, because a process has one driver.
-func inChild(t *testing.T, env []string, args ...string) result {
+func inChild(t *testing.T, env []string, args ...string) clitest.Result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, os.Args[0], args...)
-	cmd.Env = slices.Concat(os.Environ(), []string{childVariable + "=1"}, env)
+	cmd.Env = slices.Concat(os.Environ(), []string{clitest.ChildVariable + "=1"}, env)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	var exit *exec.ExitError
 	if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
-	return result{cmd.ProcessState.ExitCode(), out.String(), errs.String()}
+	return clitest.Result{cmd.ProcessState.ExitCode(), out.String(), errs.String()}
 }
 
 // needEmulator skips a test without the emulator.
@@ -83,32 +85,32 @@ func TestBackendUnused(t *testing.T) {
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 9, 3), vectorFile(t, dir, "q.npy", 2, 2, 3)
 	for _, f := range cardFaults(t) {
 		t.Run(f.name, func(t *testing.T) {
-			search := func(more ...string) result {
+			search := func(more ...string) clitest.Result {
 				return inChild(t, f.env, slices.Concat([]string{"search", "--vectors", atoms, "--metric", "ip", "--queries", queries}, f.args, more)...)
 			}
 			r := search("--backend", "auto")
-			r.wantCode(t, exitOK)
-			if rows := strings.Count(r.err, "unused gpu"); !f.of(r.err) || rows != min(1, len(f.said)) || f.said == nil && strings.Contains(r.err, "level=") {
-				t.Errorf("%q is wanted: %s", f.said, r.err)
+			r.WantCode(t, cli.ExitOK)
+			if rows := strings.Count(r.Err, "unused gpu"); !f.of(r.Err) || rows != min(1, len(f.said)) || f.said == nil && strings.Contains(r.Err, "level=") {
+				t.Errorf("%q is wanted: %s", f.said, r.Err)
 			}
 			r = search("--json", "--out", filepath.Join(t.TempDir(), "out.jsonl"))
-			r.wantCode(t, exitOK)
+			r.WantCode(t, cli.ExitOK)
 			var s summary
-			if err := json.Unmarshal([]byte(r.out), &s); err != nil {
-				t.Fatal(err, r.out)
+			if err := json.Unmarshal([]byte(r.Out), &s); err != nil {
+				t.Fatal(err, r.Out)
 			}
 			if len(s.GPUUnused) != min(1, len(f.said)) || !f.of(strings.Join(s.GPUUnused, "")) || strings.Contains(strings.Join(s.GPUUnused, ""), "\n") || s.Backend != "cpu" {
 				t.Errorf("--json: on %s, %q", s.Backend, s.GPUUnused)
 			}
 			r = search("--backend", "cuda")
-			r.wantCode(t, exitBackend)
-			if r.out != "" || !strings.Contains(r.err, "--backend cuda: ") || !strings.Contains(r.err, "--backend cpu needs no device") {
-				t.Errorf("--backend cuda: %s", r.err)
+			r.WantCode(t, cli.ExitBackend)
+			if r.Out != "" || !strings.Contains(r.Err, "--backend cuda: ") || !strings.Contains(r.Err, "--backend cpu needs no device") {
+				t.Errorf("--backend cuda: %s", r.Err)
 			}
 			r = search("--backend", "cpu")
-			r.wantCode(t, exitOK)
-			if strings.Contains(r.err, "unused gpu") {
-				t.Errorf("--backend cpu: %s", r.err)
+			r.WantCode(t, cli.ExitOK)
+			if strings.Contains(r.Err, "unused gpu") {
+				t.Errorf("--backend cpu: %s", r.Err)
 			}
 		})
 	}
@@ -120,7 +122,7 @@ func TestBackendUnusedByVerb(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 60, 8), vectorFile(t, dir, "q.npy", 2, 5, 8)
 	answers := filepath.Join(dir, "answers.jsonl")
-	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k", "3", "--backend", "cpu", "--out", answers).wantCode(t, exitOK)
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k", "3", "--backend", "cpu", "--out", answers).WantCode(t, cli.ExitOK)
 	for _, args := range [][]string{
 		{"search", "--queries", queries, "--out", filepath.Join(dir, "a.jsonl")},
 		{"truth", "--queries", queries, "-k", "5", "--out", filepath.Join(dir, "b.ibin")},
@@ -134,12 +136,12 @@ func TestBackendUnusedByVerb(t *testing.T) {
 				more = []string{"--json"}
 			}
 			r := inChild(t, []string{"EMU_CC=75"}, slices.Concat(args, []string{"--vectors", atoms, "--metric", "ip"}, more)...)
-			r.wantCode(t, exitOK)
+			r.WantCode(t, cli.ExitOK)
 			label := "unused gpu"
 			if more != nil {
 				label = `"gpu_unused":["device 0 (`
 			}
-			if text := r.out + r.err; strings.Count(text, label) != 1 || !strings.Contains(text, "compute capability 7.5 is below 8.0; a newer GPU is needed") {
+			if text := r.Out + r.Err; strings.Count(text, label) != 1 || !strings.Contains(text, "compute capability 7.5 is below 8.0; a newer GPU is needed") {
 				t.Errorf("%v: %s", slices.Concat(args[:1], more), text)
 			}
 		}
@@ -157,13 +159,13 @@ func TestBackendUnusedAfterOpening(t *testing.T) {
 		{"lost", []string{"EMU_FAIL=cuLaunchKernel:1:719"}, []string{"device 0", "CUDA_ERROR_LAUNCH_FAILED", "Xid"}, nil},
 	} {
 		r := inChild(t, f.env, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--method", "exact", "--threads", "1", "--json", "--out", filepath.Join(dir, f.name+".jsonl"))
-		r.wantCode(t, exitOK)
+		r.WantCode(t, cli.ExitOK)
 		var s summary
-		if err := json.Unmarshal([]byte(r.out), &s); err != nil {
-			t.Fatal(err, r.out)
+		if err := json.Unmarshal([]byte(r.Out), &s); err != nil {
+			t.Fatal(err, r.Out)
 		}
-		if len(s.GPUUnused) != 1 || !f.of(s.GPUUnused[0]) || !strings.Contains(r.err, "falling back to the CPU") {
-			t.Errorf("%s: %q, logged %s", f.name, s.GPUUnused, r.err)
+		if len(s.GPUUnused) != 1 || !f.of(s.GPUUnused[0]) || !strings.Contains(r.Err, "falling back to the CPU") {
+			t.Errorf("%s: %q, logged %s", f.name, s.GPUUnused, r.Err)
 		}
 	}
 }
@@ -176,15 +178,15 @@ func TestBackendFullBesideGood(t *testing.T) {
 	for _, fault := range []string{"EMU_FAIL=cuDevicePrimaryCtxRetain:1:2", "EMU_MEM=67108864,1073741824", "EMU_CC=75,80"} {
 		out := filepath.Join(t.TempDir(), "out.jsonl")
 		r := inChild(t, []string{"EMU_DEVICES=2", fault}, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k3", "--backend", "cuda", "--json", "--out", out)
-		r.wantCode(t, exitOK)
+		r.WantCode(t, cli.ExitOK)
 		var s summary
-		if err := json.Unmarshal([]byte(r.out), &s); err != nil {
-			t.Fatal(err, r.out)
+		if err := json.Unmarshal([]byte(r.Out), &s); err != nil {
+			t.Fatal(err, r.Out)
 		}
-		if s.Backend != "cuda" || len(s.GPUUnused) != 1 || !strings.Contains(s.GPUUnused[0], "device 0 (") || !strings.Contains(r.err, "a GPU is left out") {
-			t.Errorf("%s: on %s, %q, logged %s", fault, s.Backend, s.GPUUnused, r.err)
+		if s.Backend != "cuda" || len(s.GPUUnused) != 1 || !strings.Contains(s.GPUUnused[0], "device 0 (") || !strings.Contains(r.Err, "a GPU is left out") {
+			t.Errorf("%s: on %s, %q, logged %s", fault, s.Backend, s.GPUUnused, r.Err)
 		}
-		if text := string(readFile(t, out)); strings.Count(text, `"backend":"cuda"`) != 4 {
+		if text := string(clitest.ReadFile(t, out)); strings.Count(text, `"backend":"cuda"`) != 4 {
 			t.Errorf("%s: %.2000s", fault, text)
 		}
 	}
@@ -201,17 +203,17 @@ func TestBackendOfNamedDevice(t *testing.T) {
 		code            int
 		said            string
 	}{
-		{"1", "cuda", exitOK, `device="device 1: `},
-		{"GPU-e1e1", "cuda", exitOK, `device="device 1: `},
-		{"0", "cuda", exitBackend, "--backend cuda: gpu: device unavailable: device 0 (emulated card): compute capability 7.5"},
-		{"0", "auto", exitOK, "unused gpu  device 0 (emulated card): compute capability 7.5"},
-		{"5", "auto", exitOK, "unused gpu  0 of the 2 devices are called 5"},
-		{"first", "cpu", exitInput, `device: "first" is neither one, all, nor a list of indexes and UUIDs`},
+		{"1", "cuda", cli.ExitOK, `device="device 1: `},
+		{"GPU-e1e1", "cuda", cli.ExitOK, `device="device 1: `},
+		{"0", "cuda", cli.ExitBackend, "--backend cuda: gpu: device unavailable: device 0 (emulated card): compute capability 7.5"},
+		{"0", "auto", cli.ExitOK, "unused gpu  device 0 (emulated card): compute capability 7.5"},
+		{"5", "auto", cli.ExitOK, "unused gpu  0 of the 2 devices are called 5"},
+		{"first", "cpu", cli.ExitInput, `device: "first" is neither one, all, nor a list of indexes and UUIDs`},
 	} {
 		r := inChild(t, []string{"EMU_DEVICES=2", "EMU_CC=75,80"}, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--backend", c.backend, "--device", c.device, "--log-level", "info")
-		r.wantCode(t, c.code)
-		if !strings.Contains(r.err, c.said) {
-			t.Errorf("--device %s --backend %s: %s", c.device, c.backend, r.err)
+		r.WantCode(t, c.code)
+		if !strings.Contains(r.Err, c.said) {
+			t.Errorf("--device %s --backend %s: %s", c.device, c.backend, r.Err)
 		}
 	}
 }
@@ -244,7 +246,7 @@ func readiness(t *testing.T, env []string, more ...string) (ready api.Readiness,
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, os.Args[0], args...)
-	cmd.Env = slices.Concat(os.Environ(), []string{childVariable + "=1"}, env)
+	cmd.Env = slices.Concat(os.Environ(), []string{clitest.ChildVariable + "=1"}, env)
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	out, err := cmd.StdoutPipe()

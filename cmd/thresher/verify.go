@@ -12,6 +12,7 @@ import (
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/dataset"
+	"thresher/internal/cli"
 	"thresher/tasks"
 	"thresher/verify"
 )
@@ -71,7 +72,7 @@ them than delta explains (one-sided binomial p below 1e-6) cause exit code 1, an
 with --strict-delta. That p assumes independent queries, which queries sharing a
 rotation are not; see also the number of neighbourhoods, which counts wrong answers that
 lack the same atom once.`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.scoreLimits.read(cmd.Flags())
 			return a.runVerify(cmd.Context(), f)
@@ -105,7 +106,7 @@ func (f *verifyFlags) check() error {
 	switch {
 	case f.atoms == "" || f.queries == "" || f.answers == "":
 		return errors.New("verify: --vectors, --queries and --answers name the files to check")
-	case f.atoms == stdio && f.queries == stdio:
+	case f.atoms == cli.Stdio && f.queries == cli.Stdio:
 		return errors.New("verify: --vectors and --queries cannot both be standard input")
 	case stdinInputs(f.atoms, f.queries, f.answers, f.certificates, f.exclude) > 1:
 		return errors.New("verify: only one of --vectors, --queries, --answers, --certificates and --exclude can be standard input")
@@ -222,7 +223,7 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 			return err
 		}
 	}
-	if err := v.check(ctx, newQueryChunks(in, queries, a.config.Chunk).relativeTo(v.origin).keepRests(v.given).forAnswers(v.longest)); err != nil {
+	if err := v.check(ctx, newQueryChunks(in, queries, a.Config.Chunk).relativeTo(v.origin).keepRests(v.given).forAnswers(v.longest)); err != nil {
 		return err
 	}
 	return v.print()
@@ -230,7 +231,7 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 
 // loadOracle reads the atoms, as given, into the oracle.
 func (v *verification) loadOracle(ctx context.Context, in input, dim int, queries input) (func() error, error) {
-	metric, err := in.metric(v.config.Metric)
+	metric, err := in.metric(v.Config.Metric)
 	if err == nil && in.isCollection() {
 		err = v.agree(in, map[string]string{"metric": metric.String()})
 	}
@@ -274,7 +275,7 @@ func (v *verification) loadOracle(ctx context.Context, in input, dim int, querie
 	if have != dim {
 		return nil, errors.Join(fmt.Errorf("%s has vectors of dimension %d, %s of dimension %d", in.name, have, queries.name, dim), free())
 	}
-	if v.oracle, err = verify.NewOracle(rows, dim, metric, v.config.Threads); err != nil {
+	if v.oracle, err = verify.NewOracle(rows, dim, metric, v.Config.Threads); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", in.name, err), free())
 	}
 	if err := v.oracle.AddRests(rests); err != nil {
@@ -349,14 +350,14 @@ func (v *verification) check(ctx context.Context, src *queryChunks) error {
 func (v *verification) print() error {
 	verdict := v.report.verdict(v.flags.strictDelta)
 	if v.flags.json {
-		if err := json.NewEncoder(v.out).Encode(&v.report); err != nil {
+		if err := json.NewEncoder(v.Out).Encode(&v.report); err != nil {
 			return err
 		}
-	} else if err := v.report.print(v.out); err != nil {
+	} else if err := v.report.print(v.Out); err != nil {
 		return err
 	}
 	if verdict == nil {
 		return nil
 	}
-	return &exitError{exitWrong, verdict}
+	return cli.Exit(cli.ExitWrong, verdict)
 }

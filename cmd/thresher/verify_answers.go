@@ -51,7 +51,7 @@ func (v *verification) openAnswers() (*answerReader, error) {
 // assumed is the certificate of answers without one, as far as flags say; an empty guarantee is what the file
 // states.
 func (v *verification) assumed() batch.Certificate {
-	return batch.Certificate{Guarantee: batch.Guarantee(v.flags.guarantee), Delta: v.config.Delta, Epsilon: v.config.Epsilon}
+	return batch.Certificate{Guarantee: batch.Guarantee(v.flags.guarantee), Delta: v.Config.Delta, Epsilon: v.Config.Epsilon}
 }
 
 // stated returns the certificate of an answer without one.

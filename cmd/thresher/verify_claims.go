@@ -20,11 +20,11 @@ func (v *verification) setTerms() {
 	if v.certified == 0 && v.flags.guarantee != "" { // the flags say what is granted
 		return
 	}
-	if v.config.Origin("epsilon").Kind == config.FromFlag {
-		v.terms.Epsilon = &v.config.Epsilon
+	if v.Config.Origin("epsilon").Kind == config.FromFlag {
+		v.terms.Epsilon = &v.Config.Epsilon
 	}
-	if v.config.Origin("delta").Kind == config.FromFlag {
-		v.terms.Delta = &v.config.Delta
+	if v.Config.Origin("delta").Kind == config.FromFlag {
+		v.terms.Delta = &v.Config.Delta
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"thresher/internal/cli"
 	"thresher/tasks"
 )
 
@@ -37,46 +38,46 @@ func (r *verifyReport) verdict(strict bool) error {
 
 // print writes the report as a table.
 func (r *verifyReport) print(w io.Writer) error {
-	t := newTable(w)
-	t.row("checked", fmt.Sprintf("%d of %d answers, %s, %s", r.Checked, r.Queries, r.Metric, r.goal()))
+	t := cli.NewTable(w)
+	t.Row("checked", fmt.Sprintf("%d of %d answers, %s, %s", r.Checked, r.Queries, r.Metric, r.goal()))
 	r.columnsRead.print(t)
-	t.row("guarantee", withLaw(names(r.Guarantees, "none"), names(r.Laws, ""))+r.origin())
+	t.Row("guarantee", withLaw(names(r.Guarantees, "none"), names(r.Laws, ""))+r.origin())
 	if granted := r.Granted.String(); granted != "" {
-		t.row("granted", granted)
+		t.Row("granted", granted)
 	}
 	for _, criterion := range r.CriteriaUsed() {
-		t.row("criterion", criterion)
+		t.Row("criterion", criterion)
 	}
-	t.row("wrong", r.Wrong)
+	t.Row("wrong", r.Wrong)
 	if r.Exceeding > 0 {
-		t.row("", fmt.Sprintf("%d of them grant more than --epsilon, --delta and --require allow", r.Exceeding))
+		t.Row("", fmt.Sprintf("%d of them grant more than --epsilon, --delta and --require allow", r.Exceeding))
 	}
-	t.row("malformed", r.Malformed)
+	t.Row("malformed", r.Malformed)
 	if r.Rounded > 0 {
 		text := "coordinates were compared as float32 has them, largest change %.2g"
 		if r.AsGiven {
 			text = "coordinates were compared as given; answers may differ by what float32 changes of one, at most %.2g"
 		}
-		t.row("rounded", fmt.Sprintf(text, r.Rounded))
+		t.Row("rounded", fmt.Sprintf(text, r.Rounded))
 	}
 	if r.Unfinished > 0 {
-		t.row("unfinished", fmt.Sprintf("%d, held to their open bound", r.Unfinished))
+		t.Row("unfinished", fmt.Sprintf("%d, held to their open bound", r.Unfinished))
 	}
 	if r.Scores != nil {
-		t.row("scores", r.Scores)
+		t.Row("scores", r.Scores)
 	}
 	if r.Neighbourhoods > 0 {
-		t.row("neighbourhoods", fmt.Sprintf("%d groups of wrong answers that lack the same atom", r.Neighbourhoods))
-		t.row("worst gap", fmt.Sprintf("%.4g", r.WorstGap))
+		t.Row("neighbourhoods", fmt.Sprintf("%d groups of wrong answers that lack the same atom", r.Neighbourhoods))
+		t.Row("worst gap", fmt.Sprintf("%.4g", r.WorstGap))
 	}
 	if r.Trials > 0 {
-		t.row("rate", fmt.Sprintf("%d failures in %d = %.3g; delta allows %.3g", r.Failures, r.Trials, r.Rate, r.Delta))
-		t.row("binomial p", fmt.Sprintf("%.3g if independent", r.PValue))
+		t.Row("rate", fmt.Sprintf("%d failures in %d = %.3g; delta allows %.3g", r.Failures, r.Trials, r.Rate, r.Delta))
+		t.Row("binomial p", fmt.Sprintf("%.3g if independent", r.PValue))
 	}
 	for _, d := range r.Defects[:min(shown, len(r.Defects))] {
-		t.row("", fmt.Sprintf("query %d: %s", d.Query, d.What))
+		t.Row("", fmt.Sprintf("query %d: %s", d.Query, d.What))
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 // origin says where the guarantee of answers without certificates is from.

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"thresher/dataset"
+	"thresher/internal/cli"
+	"thresher/internal/cli/clitest"
 )
 
 // rewrite copies the answers of a file to another .jsonl, applying change to each.
@@ -34,7 +36,7 @@ func searched(t *testing.T, dir string) (atoms, queries, answers string) {
 	t.Helper()
 	atoms, queries = vectorFile(t, dir, "a.npy", 1, 60, 12), vectorFile(t, dir, "q.npy", 2, 200, 12)
 	answers = filepath.Join(dir, "r.jsonl")
-	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k3", "--method", "exact", "--out", answers).wantCode(t, exitOK)
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k3", "--method", "exact", "--out", answers).WantCode(t, cli.ExitOK)
 	return atoms, queries, answers
 }
 
@@ -67,9 +69,9 @@ func TestVerifyFindsTampering(t *testing.T) {
 				}
 			})
 			r := thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", bad)
-			r.wantCode(t, exitWrong)
-			if !strings.Contains(r.out, c.want) || !strings.Contains(r.out, "query 17") || !strings.Contains(r.err, "1 of 200 answers are malformed") {
-				t.Errorf("stdout %s\nstderr %s", r.out, r.err)
+			r.WantCode(t, cli.ExitWrong)
+			if !strings.Contains(r.Out, c.want) || !strings.Contains(r.Out, "query 17") || !strings.Contains(r.Err, "1 of 200 answers are malformed") {
+				t.Errorf("stdout %s\nstderr %s", r.Out, r.Err)
 			}
 		})
 	}
@@ -79,7 +81,7 @@ func TestVerifyFindsTampering(t *testing.T) {
 func worsen(t *testing.T, atoms, queries, answers, to string, every int) string {
 	t.Helper()
 	more := filepath.Join(filepath.Dir(to), "more.jsonl")
-	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k4", "--method", "exact", "--out", more, "--overwrite").wantCode(t, exitOK)
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k4", "--method", "exact", "--out", more, "--overwrite").WantCode(t, cli.ExitOK)
 	longer := answersOf(t, more)
 	return rewrite(t, answers, to, func(j int, r *dataset.Result) {
 		if j%every == 0 {
@@ -105,24 +107,24 @@ func TestVerifyJudgesByTheGuarantee(t *testing.T) {
 		code    int
 		want    string
 	}{
-		{"exact by certificate", sure, nil, exitWrong, "exact"},
-		{"delta cannot excuse an exact certificate", sure, []string{"--delta", ".5"}, exitWrong, "exact"},
-		{"certain by flag", few, []string{"--guarantee", "certain"}, exitWrong, "certain"},
-		{"nothing is stated", few, nil, exitWrong, "exact, as their file says nothing else"},
-		{"delta as usual", few, chance, exitOK, "2 failures in 200 = 0.01; delta allows 0.01"},
-		{"what is granted", few, chance, exitOK, "delta up to 0.01 (200 answers)"},
-		{"compatible with delta, but strict", few, append(chance, "--strict-delta"), exitWrong, "binomial p"},
-		{"incompatible with delta", many, chance, exitWrong, "50 failures in 200"},
-		{"a greater delta", many, append(chance, "--delta", ".3"), exitOK, "delta allows 0.3"},
-		{"a gap that is allowed", many, append(chance, "--strict-delta", "--epsilon", "1e3"), exitOK, "0 failures"},
-		{"more is required", many, append(chance, "--epsilon", "1e3", "--require", "certain"), exitWrong, "200 of them grant more"},
-		{"no promise at all", many, []string{"--guarantee", "heuristic", "--strict-delta"}, exitOK, "heuristic"},
+		{"exact by certificate", sure, nil, cli.ExitWrong, "exact"},
+		{"delta cannot excuse an exact certificate", sure, []string{"--delta", ".5"}, cli.ExitWrong, "exact"},
+		{"certain by flag", few, []string{"--guarantee", "certain"}, cli.ExitWrong, "certain"},
+		{"nothing is stated", few, nil, cli.ExitWrong, "exact, as their file says nothing else"},
+		{"delta as usual", few, chance, cli.ExitOK, "2 failures in 200 = 0.01; delta allows 0.01"},
+		{"what is granted", few, chance, cli.ExitOK, "delta up to 0.01 (200 answers)"},
+		{"compatible with delta, but strict", few, append(chance, "--strict-delta"), cli.ExitWrong, "binomial p"},
+		{"incompatible with delta", many, chance, cli.ExitWrong, "50 failures in 200"},
+		{"a greater delta", many, append(chance, "--delta", ".3"), cli.ExitOK, "delta allows 0.3"},
+		{"a gap that is allowed", many, append(chance, "--strict-delta", "--epsilon", "1e3"), cli.ExitOK, "0 failures"},
+		{"more is required", many, append(chance, "--epsilon", "1e3", "--require", "certain"), cli.ExitWrong, "200 of them grant more"},
+		{"no promise at all", many, []string{"--guarantee", "heuristic", "--strict-delta"}, cli.ExitOK, "heuristic"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := thresher(t, append([]string{"verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", c.answers}, c.args...)...)
-			r.wantCode(t, c.code)
-			if !strings.Contains(r.out, c.want) {
-				t.Errorf("report lacks %q:\n%s", c.want, r.out)
+			r.WantCode(t, c.code)
+			if !strings.Contains(r.Out, c.want) {
+				t.Errorf("report lacks %q:\n%s", c.want, r.Out)
 			}
 		})
 	}
@@ -133,23 +135,23 @@ func TestVerifyLowersWhatIsGranted(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 60, 40), vectorFile(t, dir, "q.npy", 2, 20, 40)
 	answers := filepath.Join(dir, "r.jsonl")
-	thresher(t, "search", "--vectors", atoms, "--queries", queries, "--metric", "ip", "-k2", "--basis", "raw", "--method", "strict", "--epsilon", ".5", "--out", answers).wantCode(t, exitOK)
+	thresher(t, "search", "--vectors", atoms, "--queries", queries, "--metric", "ip", "-k2", "--basis", "raw", "--method", "strict", "--epsilon", ".5", "--out", answers).WantCode(t, cli.ExitOK)
 	for _, c := range []struct {
 		args []string
 		code int
 		want string
 	}{
-		{nil, exitOK, "epsilon up to 0.5 (20 answers)"},
-		{[]string{"--epsilon", ".5", "--delta", ".01"}, exitOK, "wrong      0"},
-		{[]string{"--epsilon", ".4"}, exitWrong, "grants epsilon 0.5 where at most 0.4 is allowed"},
-		{[]string{"--require", "exact"}, exitWrong, "where exact is required"},
-		{[]string{"--require", "probabilistic"}, exitOK, "wrong      0"},
-		{[]string{"--require", "heuristic"}, exitInput, "none of exact, certain, probabilistic"},
+		{nil, cli.ExitOK, "epsilon up to 0.5 (20 answers)"},
+		{[]string{"--epsilon", ".5", "--delta", ".01"}, cli.ExitOK, "wrong      0"},
+		{[]string{"--epsilon", ".4"}, cli.ExitWrong, "grants epsilon 0.5 where at most 0.4 is allowed"},
+		{[]string{"--require", "exact"}, cli.ExitWrong, "where exact is required"},
+		{[]string{"--require", "probabilistic"}, cli.ExitOK, "wrong      0"},
+		{[]string{"--require", "heuristic"}, cli.ExitInput, "none of exact, certain, probabilistic"},
 	} {
 		r := thresher(t, append([]string{"verify", "--vectors", atoms, "--queries", queries, "--metric", "ip", "--answers", answers}, c.args...)...)
-		r.wantCode(t, c.code)
-		if !strings.Contains(r.out+r.err, c.want) {
-			t.Errorf("%v: no %q:\n%s%s", c.args, c.want, r.out, r.err)
+		r.WantCode(t, c.code)
+		if !strings.Contains(r.Out+r.Err, c.want) {
+			t.Errorf("%v: no %q:\n%s%s", c.args, c.want, r.Out, r.Err)
 		}
 	}
 }
@@ -159,7 +161,7 @@ func TestVerifyTwoPromises(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 60, 40), vectorFile(t, dir, "q.npy", 2, 20, 40)
 	answers, other := filepath.Join(dir, "r.jsonl"), filepath.Join(dir, "o.jsonl")
-	thresher(t, "search", "--vectors", atoms, "--queries", queries, "--metric", "ip", "-k2", "--method", "exact", "--out", answers).wantCode(t, exitOK)
+	thresher(t, "search", "--vectors", atoms, "--queries", queries, "--metric", "ip", "-k2", "--method", "exact", "--out", answers).WantCode(t, cli.ExitOK)
 	text, err := os.ReadFile(answers)
 	if err != nil {
 		t.Fatal(err)
@@ -172,7 +174,7 @@ func TestVerifyTwoPromises(t *testing.T) {
 		if err := os.WriteFile(other, []byte(edited), 0o600); err != nil || edited == string(text) {
 			t.Fatal(c.from, err)
 		}
-		thresher(t, "verify", "--vectors", atoms, "--queries", queries, "--metric", "ip", "--answers", other).wantError(t, "o.jsonl", c.want)
+		thresher(t, "verify", "--vectors", atoms, "--queries", queries, "--metric", "ip", "--answers", other).WantError(t, "o.jsonl", c.want)
 	}
 }
 
@@ -184,20 +186,20 @@ func TestVerifyFilesThatState(t *testing.T) {
 	for _, name := range []string{"r.npz", "r.parquet"} {
 		out := filepath.Join(dir, name)
 		thresher(t, "search", "--vectors", atoms, "--queries", queries, "--metric", "ip", "-k2", "--basis", "raw", "--method", "strict",
-			"--delta", ".003", "--epsilon", "3", "--out", out, "--certificates", certificates, "--overwrite").wantCode(t, exitOK)
+			"--delta", ".003", "--epsilon", "3", "--out", out, "--certificates", certificates, "--overwrite").WantCode(t, cli.ExitOK)
 		for _, c := range []struct {
 			args []string
 			code int
 			want string
 		}{
-			{nil, exitOK, "by their file"},
-			{nil, exitOK, "epsilon up to 3 (20 answers)"},
-			{[]string{"--epsilon", "2"}, exitWrong, "grants epsilon 3 where at most 2 is allowed"},
-			{[]string{"--certificates", certificates}, exitOK, "probabilistic (order)"},
+			{nil, cli.ExitOK, "by their file"},
+			{nil, cli.ExitOK, "epsilon up to 3 (20 answers)"},
+			{[]string{"--epsilon", "2"}, cli.ExitWrong, "grants epsilon 3 where at most 2 is allowed"},
+			{[]string{"--certificates", certificates}, cli.ExitOK, "probabilistic (order)"},
 		} {
 			r := thresher(t, append([]string{"verify", "--vectors", atoms, "--queries", queries, "--metric", "ip", "--answers", out}, c.args...)...)
-			if r.wantCode(t, c.code); !strings.Contains(r.out, c.want) {
-				t.Errorf("%s %v: no %q:\n%s", name, c.args, c.want, r.out)
+			if r.WantCode(t, c.code); !strings.Contains(r.Out, c.want) {
+				t.Errorf("%s %v: no %q:\n%s", name, c.args, c.want, r.Out)
 			}
 		}
 	}
@@ -206,17 +208,17 @@ func TestVerifyFilesThatState(t *testing.T) {
 // TestVerifyFindsWhatTiesHide: copies of one row do not stand for better rows.
 func TestVerifyFindsWhatTiesHide(t *testing.T) {
 	dir := t.TempDir()
-	atoms := writeFile(t, dir, "a.jsonl", []byte("[2]\n[3]\n[2]\n[2]\n"))
-	queries := writeFile(t, dir, "q.jsonl", []byte("[1]\n[1]\n"))
+	atoms := clitest.WriteFile(t, dir, "a.jsonl", []byte("[2]\n[3]\n[2]\n[2]\n"))
+	queries := clitest.WriteFile(t, dir, "q.jsonl", []byte("[1]\n[1]\n"))
 	for name, c := range map[string]struct {
 		ids  string
 		code int
-	}{"best.csv": {"0,1\n0,3\n1,1\n1,0\n", exitOK}, "ties.csv": {"0,1\n0,3\n1,2\n1,3\n", exitWrong}} {
-		answers := writeFile(t, dir, name, []byte("query,id\n"+c.ids))
+	}{"best.csv": {"0,1\n0,3\n1,1\n1,0\n", cli.ExitOK}, "ties.csv": {"0,1\n0,3\n1,2\n1,3\n", cli.ExitWrong}} {
+		answers := clitest.WriteFile(t, dir, name, []byte("query,id\n"+c.ids))
 		r := thresher(t, "verify", "--vectors", atoms, "--queries", queries, "--metric", "ip", "--answers", answers)
-		r.wantCode(t, c.code)
-		if c.code == exitWrong && !strings.Contains(r.out, "query 1: lacks atom 1, better by 1 (exact)") {
-			t.Error(r.out)
+		r.WantCode(t, c.code)
+		if c.code == cli.ExitWrong && !strings.Contains(r.Out, "query 1: lacks atom 1, better by 1 (exact)") {
+			t.Error(r.Out)
 		}
 	}
 }
@@ -226,9 +228,9 @@ func TestVerifyReportAsJSON(t *testing.T) {
 	atoms, queries, answers := searched(t, dir)
 	bad := worsen(t, atoms, queries, answers, filepath.Join(dir, "bad.jsonl"), 50)
 	r := thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", bad, "--json")
-	r.wantCode(t, exitWrong)
+	r.WantCode(t, cli.ExitWrong)
 	var v verifyReport
-	if err := json.Unmarshal([]byte(r.out), &v); err != nil {
+	if err := json.Unmarshal([]byte(r.Out), &v); err != nil {
 		t.Fatal(err)
 	}
 	if v.Queries != 200 || v.Checked != 200 || v.Wrong != 4 || v.WrongSure != 4 || v.Malformed != 0 || v.K != 3 || v.Metric != "ip" ||
@@ -242,9 +244,9 @@ func TestVerifySample(t *testing.T) {
 	atoms, queries, answers := searched(t, dir)
 	checked := func(args ...string) verifyReport {
 		r := thresher(t, append([]string{"verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--json"}, args...)...)
-		r.wantCode(t, exitOK)
+		r.WantCode(t, cli.ExitOK)
 		var v verifyReport
-		if err := json.Unmarshal([]byte(r.out), &v); err != nil {
+		if err := json.Unmarshal([]byte(r.Out), &v); err != nil {
 			t.Fatal(err)
 		}
 		return v
@@ -285,7 +287,7 @@ func TestVerifyCountsMustAgree(t *testing.T) {
 	atoms, _, answers := searched(t, dir)
 	fewer, more := vectorFile(t, dir, "fewer.npy", 2, 150, 12), vectorFile(t, dir, "more.npy", 2, 250, 12)
 	for queries, want := range map[string]string{fewer: "200 answers for the 150 queries of ", more: "200 answers for the 250 queries of "} {
-		thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--chunk", "64").wantError(t, want+queries)
+		thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--chunk", "64").WantError(t, want+queries)
 	}
 }
 
@@ -295,18 +297,18 @@ func TestVerifyNamesTheLaw(t *testing.T) {
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 60, 40), vectorFile(t, dir, "q.npy", 2, 3, 40)
 	answers := filepath.Join(dir, "r.jsonl")
 	r := thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k1", "--basis", "raw", "--method", "strict", "--out", answers)
-	r.wantCode(t, exitOK)
-	if !strings.Contains(r.err, "probabilistic (order): each wrong") {
-		t.Errorf("the summary does not name the law:\n%s", r.err)
+	r.WantCode(t, cli.ExitOK)
+	if !strings.Contains(r.Err, "probabilistic (order): each wrong") {
+		t.Errorf("the summary does not name the law:\n%s", r.Err)
 	}
 	former := rewrite(t, answers, filepath.Join(dir, "former.jsonl"), func(_ int, r *dataset.Result) {
 		r.Certificate = bytes.Replace(r.Certificate, []byte(`"law":"order",`), nil, 1)
 	})
 	for path, want := range map[string]string{answers: "probabilistic (order)\n", former: "probabilistic\n"} {
 		r := thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", path)
-		r.wantCode(t, exitOK)
-		if !strings.Contains(r.out, want) {
-			t.Errorf("%s: not %q:\n%s", filepath.Base(path), want, r.out)
+		r.WantCode(t, cli.ExitOK)
+		if !strings.Contains(r.Out, want) {
+			t.Errorf("%s: not %q:\n%s", filepath.Base(path), want, r.Out)
 		}
 	}
 }
@@ -315,7 +317,7 @@ func TestVerifyBadInput(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries, answers := searched(t, dir)
 	wide := vectorFile(t, dir, "wide.npy", 3, 5, 13)
-	file := func(name, content string) string { return writeFile(t, dir, name, []byte(content)) }
+	file := func(name, content string) string { return clitest.WriteFile(t, dir, name, []byte(content)) }
 	certificate := `{"query":0,"ids":[1],"scores":[1],"certificate":{"guarantee":%s}}` + "\n"
 	for _, c := range []struct {
 		atoms, queries, answers string
@@ -332,41 +334,41 @@ func TestVerifyBadInput(t *testing.T) {
 		{atoms, queries, file("v.jsonl", `{"query":0,"ids":[],"scores":[]}`+"\n"), []string{"v.jsonl", "-k"}},
 	} {
 		t.Run(filepath.Base(c.answers), func(t *testing.T) {
-			thresher(t, "verify", "--vectors", c.atoms, "--metric", "ip", "--queries", c.queries, "--answers", c.answers).wantError(t, c.want...)
+			thresher(t, "verify", "--vectors", c.atoms, "--metric", "ip", "--queries", c.queries, "--answers", c.answers).WantError(t, c.want...)
 		})
 	}
 	short := file("c.jsonl", `{"query":0,"certificate":{"guarantee":"exact"}}`+"\n")
 	r := thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--certificates", short)
-	r.wantError(t, "c.jsonl", "query 1")
+	r.WantError(t, "c.jsonl", "query 1")
 }
 
 func TestVerifyOnCollections(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 200, 40), vectorFile(t, dir, "q.npy", 2, 30, 40)
 	built, out := filepath.Join(dir, "a.thresher"), filepath.Join(dir, "r.parquet")
-	thresher(t, "build", "--vectors", atoms, "--metric", "l2", "--out", built).wantCode(t, exitOK)
-	thresher(t, "search", "--vectors", built, "--queries", queries, "--out", out).wantCode(t, exitOK)
+	thresher(t, "build", "--vectors", atoms, "--metric", "l2", "--out", built).WantCode(t, cli.ExitOK)
+	thresher(t, "search", "--vectors", built, "--queries", queries, "--out", out).WantCode(t, cli.ExitOK)
 	for _, args := range [][]string{{"--vectors", built}, {"--vectors", atoms, "--metric", "l2"}} {
 		r := thresher(t, append([]string{"verify", "--queries", queries, "--answers", out, "--strict-delta"}, args...)...)
-		r.wantCode(t, exitOK)
-		if !strings.Contains(r.out, "l2") {
-			t.Error(r.out)
+		r.WantCode(t, cli.ExitOK)
+		if !strings.Contains(r.Out, "l2") {
+			t.Error(r.Out)
 		}
 	}
 	// Squared distances are not inner products.
-	thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", out).wantCode(t, exitWrong)
+	thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", out).WantCode(t, cli.ExitWrong)
 }
 
 // TestVerifyEpsilonOfDistances: a gap between squared distances is twice that between search
 // scores.
 func TestVerifyEpsilonOfDistances(t *testing.T) {
 	dir := t.TempDir()
-	atoms := writeFile(t, dir, "a.jsonl", []byte("[0]\n[10]\n"))
-	queries := writeFile(t, dir, "q.jsonl", []byte("[4]\n"))
-	answers := writeFile(t, dir, "r.jsonl", []byte(`{"query":0,"ids":[1],"scores":[36]}`+"\n")) // 16 would be correct
-	for epsilon, code := range map[string]int{"19.9": exitWrong, "20.1": exitOK} {
+	atoms := clitest.WriteFile(t, dir, "a.jsonl", []byte("[0]\n[10]\n"))
+	queries := clitest.WriteFile(t, dir, "q.jsonl", []byte("[4]\n"))
+	answers := clitest.WriteFile(t, dir, "r.jsonl", []byte(`{"query":0,"ids":[1],"scores":[36]}`+"\n")) // 16 would be correct
+	for epsilon, code := range map[string]int{"19.9": cli.ExitWrong, "20.1": cli.ExitOK} {
 		thresher(t, "verify", "--metric", "l2", "--vectors", atoms, "--queries", queries, "--answers", answers,
-			"--guarantee", "certain", "--epsilon", epsilon).wantCode(t, code)
+			"--guarantee", "certain", "--epsilon", epsilon).WantCode(t, code)
 	}
 }
 
@@ -386,13 +388,13 @@ func TestVerifyForeignMatrices(t *testing.T) {
 				b = binary.LittleEndian.AppendUint64(b, uint64(id))
 			}
 		}
-		return writeFile(t, dir, name, b)
+		return clitest.WriteFile(t, dir, name, b)
 	}
 	for _, c := range []struct {
 		answers string
 		code    int
-	}{{npy("good.npy", 0), exitOK}, {npy("bad.npy", 60), exitWrong}} {
-		thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", c.answers, "--guarantee", "exact").wantCode(t, c.code)
+	}{{npy("good.npy", 0), cli.ExitOK}, {npy("bad.npy", 60), cli.ExitWrong}} {
+		thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", c.answers, "--guarantee", "exact").WantCode(t, c.code)
 	}
 }
 
@@ -400,17 +402,17 @@ func TestVerifyForeignMatrices(t *testing.T) {
 // one atom's are errors.
 func TestVerifyNamedAtoms(t *testing.T) {
 	dir := t.TempDir()
-	queries := writeFile(t, dir, "q.jsonl", []byte("[1,0]\n[0,1]\n"))
-	atoms := writeFile(t, dir, "a.jsonl", []byte(`{"id":"a","key":20,"v":[3,1]}`+"\n"+`{"id":"b","key":10,"v":[2,4]}`+"\n"+`{"id":"c","key":30,"v":[1,2]}`+"\n"))
-	twins := writeFile(t, dir, "t.jsonl", []byte(`{"id":"a","v":[3,1]}`+"\n"+`{"id":"a","v":[2,4]}`+"\n"))
-	bare := writeFile(t, dir, "bare.jsonl", []byte("[3,1]\n[2,4]\n[1,2]\n"))
+	queries := clitest.WriteFile(t, dir, "q.jsonl", []byte("[1,0]\n[0,1]\n"))
+	atoms := clitest.WriteFile(t, dir, "a.jsonl", []byte(`{"id":"a","key":20,"v":[3,1]}`+"\n"+`{"id":"b","key":10,"v":[2,4]}`+"\n"+`{"id":"c","key":30,"v":[1,2]}`+"\n"))
+	twins := clitest.WriteFile(t, dir, "t.jsonl", []byte(`{"id":"a","v":[3,1]}`+"\n"+`{"id":"a","v":[2,4]}`+"\n"))
+	bare := clitest.WriteFile(t, dir, "bare.jsonl", []byte("[3,1]\n[2,4]\n[1,2]\n"))
 	built := filepath.Join(dir, "a.thresher")
-	thresher(t, "build", "--vectors", atoms, "--metric", "ip", "--out", built).wantCode(t, exitOK)
+	thresher(t, "build", "--vectors", atoms, "--metric", "ip", "--out", built).WantCode(t, cli.ExitOK)
 	builtBare := filepath.Join(dir, "bare.thresher")
-	thresher(t, "build", "--vectors", bare, "--metric", "ip", "--out", builtBare).wantCode(t, exitOK)
+	thresher(t, "build", "--vectors", bare, "--metric", "ip", "--out", builtBare).WantCode(t, cli.ExitOK)
 	qdrant := func(ids ...string) string {
 		text := `{"result":[[{"id":` + ids[0] + `,"score":3},{"id":` + ids[1] + `,"score":2}],[{"id":` + ids[2] + `,"score":4},{"id":` + ids[3] + `,"score":2}]]}`
-		return writeFile(t, dir, strings.ReplaceAll(strings.Join(ids, ""), `"`, "_")+".json", []byte(text))
+		return clitest.WriteFile(t, dir, strings.ReplaceAll(strings.Join(ids, ""), `"`, "_")+".json", []byte(text))
 	}
 	texts := []string{`"a"`, `"b"`, `"b"`, `"c"`}
 	distances := []byte("query_id,distance,id\n0,-3,a\n0,-2,b\n1,-2,c\n1,-4,b\n")
@@ -420,29 +422,29 @@ func TestVerifyNamedAtoms(t *testing.T) {
 		code                 int
 		want                 string // on stderr, or stdout for exitOK
 	}{
-		{"texts", atoms, qdrant(texts...), nil, exitOK, "2 of 2 answers"},
-		{"integers of a column", atoms, qdrant("20", "10", "10", "30"), []string{"--ids", "key"}, exitOK, "2 of 2 answers"},
-		{"row numbers", atoms, qdrant("0", "1", "1", "2"), nil, exitOK, "2 of 2 answers"},
-		{"wrong atom", atoms, qdrant(`"c"`, `"b"`, `"b"`, `"c"`), nil, exitWrong, "lacks atom 0"},
-		{"unknown", atoms, qdrant(`"a"`, `"x"`, `"b"`, `"c"`), nil, exitInput, `query 0: rank 2: no atom of ` + atoms + ` has the id "x"`},
-		{"of two atoms", twins, qdrant(texts...), nil, exitInput, `several atoms of ` + twins + ` have the id "a"`},
-		{"no ids", bare, qdrant(texts...), nil, exitInput, "has no column id; --ids names"},
-		{"no column", atoms, qdrant(texts...), []string{"--ids", "isbn"}, exitInput, "isbn"},
-		{"collection", built, qdrant(texts...), nil, exitOK, "2 of 2 answers"},
-		{"collection without ids", builtBare, qdrant(texts...), nil, exitInput, "has no column id"},
-		{"column of a collection", built, qdrant(texts...), []string{"--ids", "key"}, exitInput, "prepared collection"},
-		{"scores of another scale", atoms, writeFile(t, dir, "d.csv", distances), nil, exitOK, "negative inner products; 0 of 4"},
-		{"one that is not", atoms, writeFile(t, dir, "o.csv", []byte("query_id,distance,id\n0,-3,a\n0,-2,b\n1,-1,c\n1,-4,b\n")), nil, exitWrong, "query 1: states a score that is not its atom's"},
-		{"a scale that is not known", atoms, writeFile(t, dir, "s.csv", []byte("query_id,distance,id\n0,-33,a\n0,-22,b\n1,-22,c\n1,-44,b\n")), nil, exitOK, "on a scale that is not known"},
-		{"scores ignored", atoms, writeFile(t, dir, "d.csv", distances), []string{"--ignore-scores"}, exitOK, "2 of 2 answers"},
-		{"a query missing", atoms, writeFile(t, dir, "m.csv", []byte("query,id\n1,a\n")), nil, exitInput, "without gaps"},
+		{"texts", atoms, qdrant(texts...), nil, cli.ExitOK, "2 of 2 answers"},
+		{"integers of a column", atoms, qdrant("20", "10", "10", "30"), []string{"--ids", "key"}, cli.ExitOK, "2 of 2 answers"},
+		{"row numbers", atoms, qdrant("0", "1", "1", "2"), nil, cli.ExitOK, "2 of 2 answers"},
+		{"wrong atom", atoms, qdrant(`"c"`, `"b"`, `"b"`, `"c"`), nil, cli.ExitWrong, "lacks atom 0"},
+		{"unknown", atoms, qdrant(`"a"`, `"x"`, `"b"`, `"c"`), nil, cli.ExitInput, `query 0: rank 2: no atom of ` + atoms + ` has the id "x"`},
+		{"of two atoms", twins, qdrant(texts...), nil, cli.ExitInput, `several atoms of ` + twins + ` have the id "a"`},
+		{"no ids", bare, qdrant(texts...), nil, cli.ExitInput, "has no column id; --ids names"},
+		{"no column", atoms, qdrant(texts...), []string{"--ids", "isbn"}, cli.ExitInput, "isbn"},
+		{"collection", built, qdrant(texts...), nil, cli.ExitOK, "2 of 2 answers"},
+		{"collection without ids", builtBare, qdrant(texts...), nil, cli.ExitInput, "has no column id"},
+		{"column of a collection", built, qdrant(texts...), []string{"--ids", "key"}, cli.ExitInput, "prepared collection"},
+		{"scores of another scale", atoms, clitest.WriteFile(t, dir, "d.csv", distances), nil, cli.ExitOK, "negative inner products; 0 of 4"},
+		{"one that is not", atoms, clitest.WriteFile(t, dir, "o.csv", []byte("query_id,distance,id\n0,-3,a\n0,-2,b\n1,-1,c\n1,-4,b\n")), nil, cli.ExitWrong, "query 1: states a score that is not its atom's"},
+		{"a scale that is not known", atoms, clitest.WriteFile(t, dir, "s.csv", []byte("query_id,distance,id\n0,-33,a\n0,-22,b\n1,-22,c\n1,-44,b\n")), nil, cli.ExitOK, "on a scale that is not known"},
+		{"scores ignored", atoms, clitest.WriteFile(t, dir, "d.csv", distances), []string{"--ignore-scores"}, cli.ExitOK, "2 of 2 answers"},
+		{"a query missing", atoms, clitest.WriteFile(t, dir, "m.csv", []byte("query,id\n1,a\n")), nil, cli.ExitInput, "without gaps"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			args := []string{"verify", "--vectors", c.atoms, "--metric", "ip", "--queries", queries, "--answers", c.answers, "--guarantee", "exact"}
 			r := thresher(t, append(args, c.args...)...)
-			r.wantCode(t, c.code)
-			if !strings.Contains(r.out+r.err, c.want) {
-				t.Errorf("stdout %s\nstderr %s\nlack %q", r.out, r.err, c.want)
+			r.WantCode(t, c.code)
+			if !strings.Contains(r.Out+r.Err, c.want) {
+				t.Errorf("stdout %s\nstderr %s\nlack %q", r.Out, r.Err, c.want)
 			}
 		})
 	}
@@ -463,7 +465,7 @@ func TestVerifyExcludesSelf(t *testing.T) {
 	dir := t.TempDir()
 	atoms := vectorFile(t, dir, "a.npy", 1, 60, 12)
 	out := filepath.Join(dir, "r.jsonl")
-	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", atoms, "--exclude-self", "-k3", "--out", out).wantCode(t, exitOK)
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", atoms, "--exclude-self", "-k3", "--out", out).WantCode(t, cli.ExitOK)
 	selfish := rewrite(t, out, filepath.Join(dir, "selfish.jsonl"), func(j int, r *dataset.Result) {
 		if j == 40 {
 			r.Rows[0], r.Scores = 40, nil
@@ -471,10 +473,10 @@ func TestVerifyExcludesSelf(t *testing.T) {
 	})
 	for _, args := range [][]string{{"--chunk", "7"}, {"--chunk", "7", "--sample", "59"}} {
 		args = append([]string{"verify", "--vectors", atoms, "--metric", "ip", "--queries", atoms, "--exclude-self", "--ignore-scores"}, args...)
-		thresher(t, append(args, "--answers", out)...).wantCode(t, exitOK)
+		thresher(t, append(args, "--answers", out)...).WantCode(t, cli.ExitOK)
 		r := thresher(t, append(args, "--answers", selfish)...)
-		if r.wantCode(t, exitWrong); !strings.Contains(r.out, "query 40: atom 40 at rank 1 is the query itself") {
-			t.Error(r.out)
+		if r.WantCode(t, cli.ExitWrong); !strings.Contains(r.Out, "query 40: atom 40 at rank 1 is the query itself") {
+			t.Error(r.Out)
 		}
 	}
 }
@@ -487,25 +489,25 @@ func TestVerifyRefusesOtherQueries(t *testing.T) {
 	rows, _, _ := farVectors(1000, 60, 1, 12, 1)
 	shifted := slices.Clone(rows)
 	shifted[41*12+3]++
-	atoms, others := writeFile(t, dir, "a.npy", npyOf64(rows, 12)), writeFile(t, dir, "o.npy", npyOf64(shifted, 12))
-	more := writeFile(t, dir, "m.npy", npyOf64(slices.Concat(rows, rows[:12]), 12))
+	atoms, others := clitest.WriteFile(t, dir, "a.npy", npyOf64(rows, 12)), clitest.WriteFile(t, dir, "o.npy", npyOf64(shifted, 12))
+	more := clitest.WriteFile(t, dir, "m.npy", npyOf64(slices.Concat(rows, rows[:12]), 12))
 	for _, metric := range []string{"ip", "cosine", "l2"} {
 		prepared := filepath.Join(dir, metric+".thresher")
-		thresher(t, "build", "--vectors", atoms, "--metric", metric, "--out", prepared).wantCode(t, exitOK)
+		thresher(t, "build", "--vectors", atoms, "--metric", metric, "--out", prepared).WantCode(t, cli.ExitOK)
 		for _, from := range []string{atoms, prepared} {
 			answers := func(queries, name string, flags ...string) string {
 				out := filepath.Join(dir, name)
 				args := append([]string{"search", "--vectors", from, "--metric", metric, "--queries", queries, "-k3", "--out", out, "--overwrite"}, flags...)
-				thresher(t, args...).wantCode(t, exitOK)
+				thresher(t, args...).WantCode(t, cli.ExitOK)
 				return out
 			}
 			own, theirs, longer := answers(atoms, "r.jsonl", "--exclude-self"), answers(others, "o.jsonl"), answers(more, "m.jsonl")
 			verify := []string{"verify", "--vectors", from, "--metric", metric, "--exclude-self", "--chunk", "7"}
-			thresher(t, append(verify, "--queries", atoms, "--answers", own)...).wantCode(t, exitOK)
+			thresher(t, append(verify, "--queries", atoms, "--answers", own)...).WantCode(t, cli.ExitOK)
 			for _, flags := range [][]string{nil, {"--sample", "1"}} {
 				verify := append(verify, flags...)
-				thresher(t, append(verify, "--queries", others, "--answers", theirs, "--ignore-scores")...).wantError(t, "--exclude-self", "query 41 of", "o.npy is not atom 41 of", from)
-				thresher(t, append(verify, "--queries", more, "--answers", longer)...).wantError(t, "--exclude-self", "m.npy has more queries than the 60 atoms of", from)
+				thresher(t, append(verify, "--queries", others, "--answers", theirs, "--ignore-scores")...).WantError(t, "--exclude-self", "query 41 of", "o.npy is not atom 41 of", from)
+				thresher(t, append(verify, "--queries", more, "--answers", longer)...).WantError(t, "--exclude-self", "m.npy has more queries than the 60 atoms of", from)
 			}
 		}
 	}

@@ -10,12 +10,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"thresher/gpu/device"
+	"thresher/internal/cli"
+	"thresher/internal/release"
 	"thresher/simd"
 )
 
 // buildInfo describes this binary for bug reports.
 type buildInfo struct {
-	// Version is that of the release, or else devel and the revision, or unknownVersion.
+	// Version is that of the release, with a leading v; between releases that of the tree, and the revision if it is known.
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"` // of the sources; "" if unknown
 	Modified bool   `json:"modified,omitempty"` // built from a tree with changes
@@ -29,7 +31,10 @@ type buildInfo struct {
 // main.stamped=REVISION", followed by dirty if there are changes.
 var stamped string
 
-const dirty = "+dirty"
+const (
+	dirty    = "+dirty" // of a stamped revision
+	modified = ".dirty" // of a version, which has one +
+)
 
 // packaged is the version of the package that brings this binary, if one does; set by the linker:
 // -ldflags "-X main.packaged=VERSION".
@@ -50,10 +55,6 @@ func gpuInfo() string {
 	return strings.Join(said, "; ")
 }
 
-// unknownVersion is the version of a binary that was built from sources without version control data,
-// and is no released module either.
-const unknownVersion = "unknown"
-
 func readBuildInfo() buildInfo {
 	info, _ := debug.ReadBuildInfo() // nil if the binary has none
 	b := describeBuild(info)
@@ -63,7 +64,7 @@ func readBuildInfo() buildInfo {
 
 // describeBuild returns what Go recorded of a build, which may be nil.
 func describeBuild(info *debug.BuildInfo) buildInfo {
-	b := buildInfo{Version: unknownVersion, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	b := buildInfo{Version: "v" + release.Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	module := ""
 	if info != nil {
 		module = info.Main.Version
@@ -76,13 +77,13 @@ func describeBuild(info *debug.BuildInfo) buildInfo {
 	switch {
 	case packaged != "":
 		b.Version = packaged
+	case b.Revision != "" && module != b.Version: // Go makes up a version for a commit without a tag
+		b.Version += "+" + b.Revision[:min(12, len(b.Revision))]
+		if b.Modified {
+			b.Version += modified
+		}
 	case module != "" && module != "(devel)":
 		b.Version = module
-	case b.Revision != "":
-		b.Version = "devel-" + b.Revision[:min(12, len(b.Revision))]
-		if b.Modified {
-			b.Version += dirty
-		}
 	}
 	return b
 }
@@ -104,26 +105,26 @@ func newVersionCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:         "version",
 		Short:       "Say what this binary is",
-		Args:        noArguments,
-		Annotations: map[string]string{withoutConfig: ""},
+		Args:        cli.NoArguments,
+		Annotations: map[string]string{cli.WithoutConfig: ""},
 		RunE: func(*cobra.Command, []string) error {
 			b := readBuildInfo()
 			b.GPU = gpuInfo()
 			if asJSON {
-				return json.NewEncoder(a.out).Encode(b)
+				return json.NewEncoder(a.Out).Encode(b)
 			}
 			revision := cmp.Or(b.Revision, "unknown: built without version control data")
 			if b.Modified {
 				revision += " with changes"
 			}
-			t := newTable(a.out)
-			t.row("thresher", b.Version)
-			t.row("revision", revision)
-			t.row("go", b.Go)
-			t.row("platform", b.Platform)
-			t.row("kernels", b.Kernels)
-			t.row("gpu", b.GPU)
-			return t.flush()
+			t := cli.NewTable(a.Out)
+			t.Row("thresher", b.Version)
+			t.Row("revision", revision)
+			t.Row("go", b.Go)
+			t.Row("platform", b.Platform)
+			t.Row("kernels", b.Kernels)
+			t.Row("gpu", b.GPU)
+			return t.Flush()
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object on stdout")

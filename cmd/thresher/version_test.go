@@ -5,15 +5,20 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+
+	"thresher/internal/cli"
+	"thresher/internal/release"
 )
+
+const released = "v" + release.Version
 
 // TestStampedVersion: a program linked with a revision reports it.
 func TestStampedVersion(t *testing.T) {
 	defer func(was string) { stamped = was }(stamped)
 	for stamp, want := range map[string]buildInfo{
-		"":                           {Version: unknownVersion},
-		"0123456789abcdef0123":       {Version: "devel-0123456789ab", Revision: "0123456789abcdef0123"},
-		"0123456789abcdef0123+dirty": {Version: "devel-0123456789ab+dirty", Revision: "0123456789abcdef0123", Modified: true},
+		"":                           {Version: released},
+		"0123456789abcdef0123":       {Version: released + "+0123456789ab", Revision: "0123456789abcdef0123"},
+		"0123456789abcdef0123+dirty": {Version: released + "+0123456789ab.dirty", Revision: "0123456789abcdef0123", Modified: true},
 	} {
 		stamped = stamp
 		if got := readBuildInfo(); got.Version != want.Version || got.Revision != want.Revision || got.Modified != want.Modified {
@@ -34,12 +39,14 @@ func TestDescribeBuild(t *testing.T) {
 		info *debug.BuildInfo
 		want buildInfo
 	}{
-		"nothing":         {nil, buildInfo{Version: "unknown"}},
-		"no module":       {of("", nil), buildInfo{Version: "unknown"}},
-		"no vcs data":     {of("(devel)", nil), buildInfo{Version: "unknown"}},
-		"release":         {of("v1.2.3", nil), buildInfo{Version: "v1.2.3"}},
-		"commit":          {of("(devel)", vcs), buildInfo{Version: "devel-0123456789ab+dirty", Revision: revision, Modified: true}},
-		"commit's module": {of("v0.0.0-20260102030405-0123456789ab", vcs[:1]), buildInfo{Version: "v0.0.0-20260102030405-0123456789ab", Revision: revision}},
+		"nothing":          {nil, buildInfo{Version: released}},
+		"no module":        {of("", nil), buildInfo{Version: released}},
+		"no vcs data":      {of("(devel)", nil), buildInfo{Version: released}},
+		"release":          {of("v1.2.3", nil), buildInfo{Version: "v1.2.3"}},
+		"release's tree":   {of(released, vcs[:1]), buildInfo{Version: released, Revision: revision}},
+		"commit":           {of("(devel)", vcs), buildInfo{Version: released + "+0123456789ab.dirty", Revision: revision, Modified: true}},
+		"installed commit": {of("v0.0.0-20260102030405-0123456789ab", nil), buildInfo{Version: "v0.0.0-20260102030405-0123456789ab"}},
+		"commit's module":  {of("v0.0.0-20260102030405-0123456789ab", vcs[:1]), buildInfo{Version: released + "+0123456789ab", Revision: revision}},
 	} {
 		got := describeBuild(x.info)
 		if got.Version != x.want.Version || got.Revision != x.want.Revision || got.Modified != x.want.Modified || got.Go == "" || got.Platform == "" {
@@ -48,18 +55,18 @@ func TestDescribeBuild(t *testing.T) {
 	}
 }
 
-// TestVersionSaysWhatIsUnknown: this test's binary has no version control data.
-func TestVersionSaysWhatIsUnknown(t *testing.T) {
+// TestVersionWithoutRevision: this test's binary has no version control data.
+func TestVersionWithoutRevision(t *testing.T) {
 	r := thresher(t, "version")
-	if r.wantCode(t, exitOK); !strings.Contains(r.out, "unknown") || !strings.Contains(r.out, "built without version control data") {
-		t.Errorf("%s", r.out)
+	if r.WantCode(t, cli.ExitOK); !strings.Contains(r.Out, released) || !strings.Contains(r.Out, "built without version control data") {
+		t.Errorf("%s", r.Out)
 	}
 	var b buildInfo
 	r = thresher(t, "version", "--json")
-	if r.wantCode(t, exitOK); json.Unmarshal([]byte(r.out), &b) != nil || b.Version != "unknown" || b.Revision != "" {
-		t.Errorf("%s", r.out)
+	if r.WantCode(t, cli.ExitOK); json.Unmarshal([]byte(r.Out), &b) != nil || b.Version != released || b.Revision != "" {
+		t.Errorf("%s", r.Out)
 	}
-	if r = thresher(t, "--version"); r.out != "thresher unknown\n" {
-		t.Errorf("%s", r.out)
+	if r = thresher(t, "--version"); r.Out != "thresher "+released+"\n" {
+		t.Errorf("%s", r.Out)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"thresher/collection"
 	"thresher/gpu"
 	"thresher/gpu/device"
+	"thresher/internal/cli"
 	"thresher/worker"
 )
 
@@ -27,7 +28,7 @@ func newWorkerCommand(a *app) *cobra.Command {
 		Long: `Search for the program that starts this one, as the Python package does: standard input
 is a socket, or standard input and output are pipes, over which it sends calls
 (docs/worker.md). The worker ends when the connection or the parent does.`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runWorker(cmd.Context(), parent) },
 	}
 	cmd.Flags().IntVar(&parent, "parent", 0, "process `id` of the program to serve")
@@ -46,7 +47,7 @@ func (a *app) runWorker(ctx context.Context, parent int) error {
 	signal.Ignore(os.Interrupt) // a terminal's is for the parent, which cancels its calls
 	d := &devices{app: a, open: map[string]*worker.Device{}}
 	s, err := worker.New(os.Stdin, os.Stdout, worker.Options{
-		Version: readBuildInfo().Version, Log: a.log, Device: d.device, Costs: d.scanCosts, Devices: d.list, Spare: spareMemory, Threads: a.config.Threads, DenseLimit: a.config.DenseLimit, ReadLimit: a.config.ReadLimit,
+		Version: readBuildInfo().Version, Log: a.Log, Device: d.device, Costs: d.scanCosts, Devices: d.list, Spare: cli.SpareMemory, Threads: a.Config.Threads, DenseLimit: a.Config.DenseLimit, ReadLimit: a.Config.ReadLimit,
 	})
 	if err != nil {
 		return fmt.Errorf("worker: standard input: %w", err)
@@ -57,7 +58,7 @@ func (a *app) runWorker(ctx context.Context, parent int) error {
 		if err := worker.WaitForParent(ctx, parent); err == nil {
 			end(errParentEnded)
 		} else if ctx.Err() == nil {
-			a.log.Warn("the parent's end cannot be waited for; the connection's ends the worker", "error", err)
+			a.Log.Warn("the parent's end cannot be waited for; the connection's ends the worker", "error", err)
 		}
 	}()
 	err = s.Serve(ctx)
@@ -110,7 +111,7 @@ func (d *devices) device(ctx context.Context, name string, threads int, c *colle
 // named is device with the setting's number of threads. The caller holds mu.
 func (d *devices) named(ctx context.Context, name string, c *collection.Collection) (*worker.Device, error) {
 	if name == "" || name == backendAuto {
-		name = d.config.Backend
+		name = d.Config.Backend
 	}
 	if name == backendAuto {
 		return d.chosen(ctx, c)
@@ -172,7 +173,7 @@ func (d *devices) startPool(ctx context.Context) error {
 // scanCosts returns the costs of the CPU if a device of that name is it, or may be; nil if it is a GPU.
 func (d *devices) scanCosts(ctx context.Context, name string) (*backend.Costs, error) {
 	if name == "" || name == backendAuto {
-		name = d.config.Backend
+		name = d.Config.Backend
 	}
 	switch name {
 	case backendCUDA:
@@ -225,7 +226,7 @@ func (d *devices) tryGPUs() ([]string, []error) {
 	b := d.gpusInUse()
 	if b == nil {
 		var err error
-		if b, err = gpu.Open(gpu.Options{Names: d.config.Device}); err != nil {
+		if b, err = gpu.Open(gpu.Options{Names: d.Config.Device}); err != nil {
 			return nil, []error{err}
 		}
 		defer d.closeUnused(b)

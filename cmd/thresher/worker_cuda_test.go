@@ -34,7 +34,7 @@ func TestBackendOfWorker(t *testing.T) {
 	} {
 		t.Run(f.name, func(t *testing.T) {
 			t.Setenv(f.variable, f.value)
-			a := &app{config: &config.Config{Backend: backendAuto, Kernels: "auto", Costs: costsBuiltin, Threads: 1}, log: slog.New(slog.DiscardHandler)}
+			a := &app{App: &cli.App{Config: &config.Config{Backend: backendAuto, Kernels: "auto", Costs: costsBuiltin, Threads: 1}, Log: slog.New(slog.DiscardHandler)}}
 			d := &devices{app: a, open: map[string]*worker.Device{}}
 			v, err := d.device(t.Context(), backendAuto, 0, c)
 			if err != nil {

@@ -13,7 +13,7 @@ if [ "${1:-}" = one ]; then # one process: a seed and a part of the tests
 	case $part in
 	suite) set -- gpu -test.run '^TestBackend$' ;;
 	rest) set -- gpu -test.skip '^(TestBackend|TestMutants)$' ;;
-	device) set -- device -test.run . ;;
+	device) set -- gpu/device -test.run . ;;
 	search) set -- cmd/thresher -test.run '^TestBackend' ;;
 	absent) set -- cmd/thresher -test.run '^TestBackendUnavailable$' ;;
 	esac

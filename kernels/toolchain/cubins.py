@@ -1,4 +1,4 @@
-"""kernels/cubins/TARGET.zip: the assembled code of every module for one GPU, as NAME.cubin.
+"""kernels/ptx/cubins/TARGET.zip: the assembled code of every module for one GPU, as NAME.cubin.
 
 Two versions of zlib may compress the same code to different bytes, so archives are compared by what they hold, and one
 that holds the same is not written again.
@@ -17,8 +17,8 @@ FOLDER = "cubins"
 _TIME = (1980, 1, 1, 0, 0, 0)  # the first that the format has
 
 
-def archive(kernels: Path, target: str) -> Path:
-    return kernels / FOLDER / f"{target}.zip"
+def archive(folder: Path, target: str) -> Path:
+    return folder / FOLDER / f"{target}.zip"
 
 
 def content(file: Path) -> dict[str, bytes]:

@@ -29,6 +29,7 @@ from nvrtc import CompileError, Compiler
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS = ROOT / "kernels"
+COMMITTED = KERNELS / "ptx"  # PTX, cubins and the manifest
 TOOLS = ROOT / "build" / "cuda"
 FRESH = ROOT / "build" / "kernels"
 REGISTERS, LOOPS = PAGES = Path("docs/benchmarks/gpu/ptxas.md"), Path("docs/benchmarks/gpu/sass.md")
@@ -136,10 +137,10 @@ def build(names: list[str], lines: bool) -> None:
     kept = []
     if names:
         there = {f.stem for f in KERNELS.glob("*.cu")} - set(names)
-        kept = [m for m in manifest.read(KERNELS / manifest.NAME) if m["name"] in there]
+        kept = [m for m in manifest.read(COMMITTED / manifest.NAME) if m["name"] in there]
     made = compile_files(files, flags)
-    write(made, KERNELS)
-    pages, wrong = complete(made, kept, KERNELS, flags)
+    write(made, COMMITTED)
+    pages, wrong = complete(made, kept, COMMITTED, flags)
     for page, text in pages.items():
         (ROOT / page).parent.mkdir(parents=True, exist_ok=True)
         (ROOT / page).write_text(text)
@@ -155,7 +156,7 @@ def check() -> None:
     for page, text in pages.items():
         (FRESH / page.name).write_text(text)
         print(text)
-    drifted = differing(FRESH, KERNELS, PAGES)
+    drifted = differing(FRESH, COMMITTED, ROOT, PAGES)
     wrong += [f"{name} differs from what the sources give" for name in drifted]
     if drifted:
         wrong.append("run `make kernels` and commit what it writes")
@@ -163,18 +164,17 @@ def check() -> None:
         raise Unfit("\n".join(wrong))
 
 
-def differing(fresh: Path, kernels: Path, pages: Iterable[Path]) -> list[str]:
+def differing(fresh: Path, committed: Path, root: Path, pages: Iterable[Path]) -> list[str]:
     """Files, relative to the root, that differ from the fresh ones or exist on one side only."""
-    root = kernels.parent
-    names = {f.name for d in (fresh, kernels) for f in d.glob("*.ptx")} | {manifest.NAME}
-    pairs = [(fresh / n, kernels / n) for n in sorted(names)] + [(fresh / p.name, root / p) for p in pages]
+    names = {f.name for d in (fresh, committed) for f in d.glob("*.ptx")} | {manifest.NAME}
+    pairs = [(fresh / n, committed / n) for n in sorted(names)] + [(fresh / p.name, root / p) for p in pages]
     found = [str(theirs.relative_to(root)) for mine, theirs in pairs if _bytes(mine) != _bytes(theirs)]
-    archives = {f.name for d in (fresh, kernels) for f in (d / cubins.FOLDER).glob("*")}
+    archives = {f.name for d in (fresh, committed) for f in (d / cubins.FOLDER).glob("*")}
     for file in (Path(cubins.FOLDER) / name for name in sorted(archives)):
-        mine, theirs = cubins.content(fresh / file), cubins.content(kernels / file)
+        mine, theirs = cubins.content(fresh / file), cubins.content(committed / file)
         changed = sorted(n for n in {*mine, *theirs} if mine.get(n) != theirs.get(n))
         if changed or not mine:
-            found.append(f"{(kernels / file).relative_to(root)}" + f" ({', '.join(changed)})" * bool(changed))
+            found.append(f"{(committed / file).relative_to(root)}" + f" ({', '.join(changed)})" * bool(changed))
     return found
 
 

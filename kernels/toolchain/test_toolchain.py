@@ -244,37 +244,37 @@ class Memory(Folder):
 class Drift(Folder):
     PAGE = Path("docs/page.md")
 
-    def tree(self) -> tuple[Path, Path, list[Path]]:
-        for folder in ("fresh", "kernels"):
+    def tree(self) -> tuple[Path, Path, Path, list[Path]]:
+        for folder in ("fresh", "kernels/ptx"):
             self.write(f"{folder}/a.ptx", "a")
             self.write(f"{folder}/manifest.json", "{}")
             cubins.write(self.root / folder / "cubins/sm_90.zip", {"a": b"a", "b": b"b"})
         self.write("fresh/page.md", "page")
         self.write("docs/page.md", "page")
-        return self.root / "fresh", self.root / "kernels", [self.PAGE]
+        return self.root / "fresh", self.root / "kernels/ptx", self.root, [self.PAGE]
 
     def test_same(self) -> None:
         self.assertEqual(tool.differing(*self.tree()), [])
 
     def test_each_kind_is_named(self) -> None:
         tree = self.tree()
-        self.write("kernels/a.ptx", "b")
-        self.write("kernels/gone.ptx", "no source")
-        cubins.write(self.root / "kernels/cubins/sm_90.zip", {"a": b"of an older assembler", "b": b"b"})
+        self.write("kernels/ptx/a.ptx", "b")
+        self.write("kernels/ptx/gone.ptx", "no source")
+        cubins.write(self.root / "kernels/ptx/cubins/sm_90.zip", {"a": b"of an older assembler", "b": b"b"})
         cubins.write(self.root / "fresh/cubins/sm_80.zip", {"a": b"a"})
-        self.write("kernels/cubins/sm_86.zip", "no archive")
+        self.write("kernels/ptx/cubins/sm_86.zip", "no archive")
         self.write("fresh/new.ptx", "not committed")
         self.write("docs/page.md", "older")
-        (self.root / "kernels/manifest.json").unlink()
+        (self.root / "kernels/ptx/manifest.json").unlink()
         self.assertEqual(
             tool.differing(*tree),
-            ["kernels/a.ptx", "kernels/gone.ptx", "kernels/manifest.json", "kernels/new.ptx", "docs/page.md",
-             "kernels/cubins/sm_80.zip (a)", "kernels/cubins/sm_86.zip", "kernels/cubins/sm_90.zip (a)"],
+            ["kernels/ptx/a.ptx", "kernels/ptx/gone.ptx", "kernels/ptx/manifest.json", "kernels/ptx/new.ptx", "docs/page.md",
+             "kernels/ptx/cubins/sm_80.zip (a)", "kernels/ptx/cubins/sm_86.zip", "kernels/ptx/cubins/sm_90.zip (a)"],
         )  # fmt: skip
 
     def test_archives_are_compared_by_what_they_hold(self) -> None:
         tree = self.tree()
-        with zipfile.ZipFile(self.root / "kernels/cubins/sm_90.zip", "w") as stored:  # not compressed, of today
+        with zipfile.ZipFile(self.root / "kernels/ptx/cubins/sm_90.zip", "w") as stored:  # not compressed, of today
             stored.writestr("b.cubin", b"b")
             stored.writestr("a.cubin", b"a")
         self.assertEqual(tool.differing(*tree), [])

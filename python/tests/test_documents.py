@@ -3,16 +3,29 @@
 import doctest
 import importlib
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
+
+from thresher import _binary
 
 HERE = Path(__file__).parents[1]
 PAGES = [p for p in (HERE / "README.md", HERE.parent / "README.md", HERE.parent / "docs" / "python.md") if p.exists()]
 
 
+@pytest.fixture(scope="module")
+def comments(tmp_path_factory):
+    """Return a folder with comments.npy, by the command that the README names."""
+    folder = tmp_path_factory.mktemp("comments")
+    command = "demo --embedded --query JSON --save comments.npy".split()
+    subprocess.run([_binary.path(), *command], cwd=folder, check=True, capture_output=True)
+    return folder
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: "/".join(p.parts[-2:]))
-def test_page(page, capsys):
+def test_page(page, capsys, comments, monkeypatch):
+    monkeypatch.chdir(comments)
     blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
     assert blocks
     for block in blocks:

@@ -67,7 +67,7 @@ function read(c, looks) {
   if (c.pulls > c.dense_pulls)
     return `${count(c.pulls)} coordinates: more than the ${count(c.dense_pulls)} of the rows that may be returned, because ${
       looks > 0
-        ? "looks read the codes of 64 rows together, and a code can have more coordinates than its row"
+        ? "a row’s codes can be more than its coordinates (first those of the leading directions, often 32, then those of all that remains: 96 of a row of 64), and looks read 64 rows together"
         : "a dense scan reads the others too"
     } (${bytes(c.bytes)}). ${scored}`;
   if (c.pulls === c.dense_pulls)

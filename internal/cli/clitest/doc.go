@@ -1,0 +1,2 @@
+// Package clitest runs commands in tests, with what they read and write.
+package clitest

@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"runtime/debug"
+	"runtime/metrics"
+
+	"thresher/internal/machine"
+)
+
+// SpareMemory returns the number of bytes that one piece of work may take: three quarters of
+// the least of what is free on the machine, in the control groups, in the address space of the
+// process, and below GOMEMLIMIT; 0 if unknown.
+func SpareMemory() int64 {
+	least := int64(math.MaxInt64)
+	for _, free := range []func() (int64, bool){freeOnMachine, freeAddresses, freeBelowLimit} {
+		if n, ok := free(); ok {
+			least = min(least, max(n, 0))
+		}
+	}
+	if least == math.MaxInt64 {
+		return 0
+	}
+	return max(least/4*3, 1)
+}
+
+// NeedMemory refuses work that would take more than SpareMemory.
+func NeedMemory(what string, bytes float64) error {
+	if spare := SpareMemory(); spare > 0 && bytes > float64(spare) {
+		return fmt.Errorf("%s needs up to %.0f bytes of memory; %d are available (three quarters of what is free)", what, bytes, spare)
+	}
+	return nil
+}
+
+// freeOnMachine returns what the machine and the control groups of the process have free.
+func freeOnMachine() (int64, bool) { return machine.Free(os.DirFS("/")) }
+
+func freeBelowLimit() (int64, bool) {
+	limit := debug.SetMemoryLimit(-1)
+	if limit == math.MaxInt64 {
+		return 0, false
+	}
+	taken := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(taken)
+	return limit - int64(taken[0].Value.Uint64()-taken[1].Value.Uint64()), true
+}
+
+// heapOfMemory is the part of the memory of a process that its heap may have. The rest is for
+// stacks, the runtime's tables, and holes between what is allocated.
+const heapOfMemory = .9
+
+// boundHeap has the garbage collector keep the heap below what ulimit -d and the control groups of
+// the process allow, unless GOMEMLIMIT says what to keep it below: without a bound the heap may grow
+// to twice what is in use, and a process that reaches the limit dies.
+func boundHeap() {
+	most := heapBelowDataLimit()
+	if group, ok := machine.Limit(os.DirFS("/")); ok && group.Of != machine.Whole {
+		most = min(most, HeapOf(group.Bytes))
+	}
+	LowerHeap(most)
+}
+
+// HeapOf returns what the heap of a process may have that may take so many bytes.
+func HeapOf(memory int64) int64 { return int64(heapOfMemory * float64(memory)) }
+
+// LowerHeap has the garbage collector keep the heap below a number of bytes, unless it is below
+// less already, or GOMEMLIMIT says what to keep it below.
+func LowerHeap(most int64) {
+	if os.Getenv("GOMEMLIMIT") == "" && most < debug.SetMemoryLimit(-1) {
+		debug.SetMemoryLimit(most)
+	}
+}

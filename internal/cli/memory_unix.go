@@ -1,0 +1,63 @@
+//go:build unix
+
+package cli
+
+import (
+	"math"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// freeAddresses returns the address space that the process may still map: ulimit -v.
+func freeAddresses() (int64, bool) {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_AS, &limit); err != nil || limit.Cur > math.MaxInt64 {
+		return 0, false
+	}
+	var mapped int64
+	if text, err := os.ReadFile("/proc/self/statm"); err == nil {
+		if words := strings.Fields(string(text)); len(words) > 0 {
+			pages, _ := strconv.ParseInt(words[0], 10, 64) // 0 if it is not a number
+			mapped = pages * int64(os.Getpagesize())
+		}
+	}
+	return int64(limit.Cur) - mapped, true
+}
+
+// FileDescriptors returns how many files the process may have open (ulimit -n).
+func FileDescriptors() (int, bool) {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return 0, false
+	}
+	return int(min(limit.Cur, math.MaxInt32)), true
+}
+
+// A limit on private memory (ulimit -d) counts the runtime's tables and each thread's stack whole
+// (ulimit -s), however little of it is used. The heap may have heapOfData of the limit, less the
+// stacks of the threads that this many processors are expected to need, and at least half of it.
+const (
+	heapOfData   = .75
+	mostStacks   = 32
+	leastOfData  = .5
+	defaultStack = 8 << 20 // of threads where there is no limit
+)
+
+// heapBelowDataLimit returns what the heap may have below the limit on private memory.
+func heapBelowDataLimit() int64 {
+	var data, stack unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_DATA, &data) != nil || data.Cur > math.MaxInt64 {
+		return math.MaxInt64
+	}
+	each := uint64(defaultStack)
+	if unix.Getrlimit(unix.RLIMIT_STACK, &stack) == nil && stack.Cur < 1<<30 {
+		each = stack.Cur
+	}
+	stacks := float64(each) * float64(min(runtime.GOMAXPROCS(0), mostStacks))
+	limit := float64(data.Cur)
+	return int64(max(leastOfData*limit, heapOfData*limit-stacks))
+}
