@@ -28,11 +28,11 @@ func TestBuildAndInfo(t *testing.T) {
 	r = thresher(t, append(args, "--overwrite", "--threads", "3", "--json")...)
 	r.WantCode(t, cli.ExitOK)
 	var built struct {
-		Atoms, Dimension int
-		Metric           string
-		BuildSeconds     float64 `json:"build_seconds"`
+		Vectors, Dim int
+		Metric       string
+		BuildSeconds float64 `json:"build_seconds"`
 	}
-	if err := json.Unmarshal([]byte(r.Out), &built); err != nil || built.Atoms != 120 || built.Dimension != 50 || built.Metric != "cosine" || built.BuildSeconds <= 0 {
+	if err := json.Unmarshal([]byte(r.Out), &built); err != nil || built.Vectors != 120 || built.Dim != 50 || built.Metric != "cosine" || built.BuildSeconds <= 0 {
 		t.Errorf("%s (%v)", r.Out, err)
 	}
 	if !bytes.Equal(first, clitest.ReadFile(t, out)) {
@@ -49,10 +49,10 @@ func TestBuildAndInfo(t *testing.T) {
 	r = thresher(t, "info", "--json", out)
 	r.WantCode(t, cli.ExitOK)
 	var info struct {
-		Atoms int
-		Seed  uint64
+		Vectors int
+		Seed    uint64
 	}
-	if err := json.Unmarshal([]byte(r.Out), &info); err != nil || info.Atoms != 120 || info.Seed != 11 {
+	if err := json.Unmarshal([]byte(r.Out), &info); err != nil || info.Vectors != 120 || info.Seed != 11 {
 		t.Errorf("%s (%v)", r.Out, err)
 	}
 }

@@ -50,8 +50,8 @@ func TestSniffers(t *testing.T) {
 			}
 			r := thresher(t, append(append(build, "--json"), chosen(c.Choice, "--vectors-column")...)...)
 			r.WantCode(t, cli.ExitOK)
-			var built struct{ Atoms, Dimension int }
-			if err := json.Unmarshal([]byte(r.Out), &built); err != nil || built.Atoms != c.Rows || built.Dimension != c.Dim {
+			var built struct{ Vectors, Dim int }
+			if err := json.Unmarshal([]byte(r.Out), &built); err != nil || built.Vectors != c.Rows || built.Dim != c.Dim {
 				t.Errorf("%s (%v), want %d x %d", r.Out, err, c.Rows, c.Dim)
 			}
 			r = thresher(t, append([]string{"info", path, "--json"}, chosen(c.Choice, "--column")...)...)

@@ -213,7 +213,7 @@ func reportIsJSON(t *testing.T, r *Report) {
 		t.Fatal(err)
 	}
 	whole, ok := back["batch"].(map[string]any)
-	if !ok || whole["saving"] != r.Batch.Saving || back["atoms"] != float64(r.Atoms) {
+	if !ok || whole["saving"] != r.Batch.Saving || back["vectors"] != float64(r.Atoms) {
 		t.Errorf("%s", b)
 	}
 }
