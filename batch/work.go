@@ -311,7 +311,7 @@ func (w *work) certify(out *Answer, j int, a *backend.Answer, common *Certificat
 	out.Limited = w.k == 0 && w.req.Limit > 0 && len(a.IDs) >= w.req.Limit
 	w.recordCandidates(j, cert, a.IDs)
 	out.IDs, out.Scores = a.IDs, scores[:len(a.IDs):len(a.IDs)]
-	c.Metric.ShowAll(out.Scores, a.Scores)
+	collection.ShowAll(c.Metric, out.Scores, a.Scores)
 	if w.req.SearchScores {
 		out.SearchScores = a.Scores
 	}

@@ -214,17 +214,17 @@ func (m Metric) SearchedAll(shown []float64) []float64 {
 	return scores
 }
 
-// ShowAll writes Shown of each search score, in float32, to out, which is as long.
-func (m Metric) ShowAll(out []float32, scores []float64) {
+// ShowAll writes Shown of each search score to out, which is as long.
+func ShowAll[T float32 | float64](m Metric, out []T, scores []float64) {
 	out = out[:len(scores)]
 	if m == Euclidean {
 		for i, s := range scores {
-			out[i] = float32(Euclidean.Shown(s))
+			out[i] = T(Euclidean.Shown(s))
 		}
 		return
 	}
 	for i, s := range scores {
-		out[i] = float32(s)
+		out[i] = T(s)
 	}
 }
 

@@ -6,8 +6,9 @@ import (
 	"sync/atomic"
 
 	"thresher/backend"
-	"thresher/backend/looks"
 	"thresher/collection"
+	"thresher/cpu/arms"
+	"thresher/cpu/threads"
 	"thresher/simd"
 )
 
@@ -23,9 +24,9 @@ type Options struct {
 type Backend struct {
 	threads int
 	kernels simd.Kernels
-	helpers *helpers
+	helpers *threads.Helpers
 	closed  atomic.Bool
-	// keepsThread is crew.keepsThread of the collections loaded.
+	// keepsThread is Crew.KeepsThread of the collections loaded.
 	keepsThread bool
 }
 
@@ -38,7 +39,7 @@ func New(o Options) *Backend {
 	if o.Kernels != nil {
 		b.kernels = min(*o.Kernels, b.kernels)
 	}
-	b.helpers = newHelpers(b.threads)
+	b.helpers = threads.NewHelpers(b.threads)
 	return b
 }
 
@@ -48,13 +49,13 @@ func (b *Backend) Name() string { return "cpu" }
 // Describe returns the instruction set in use, how many goroutines work at once, what Measure found
 // for these kernels on an AMD EPYC 9005, and the limits of all kernels.
 func (b *Backend) Describe() backend.Description {
-	return backend.Description{Device: b.kernels.String(), Threads: b.threads, Costs: builtinCosts(b.kernels), Capacity: limits()}
+	return backend.Description{Device: b.kernels.String(), Threads: b.threads, Costs: builtinCosts(b.kernels), Capacity: arms.Limits()}
 }
 
 // Close makes later calls of Load fail. Collections that are loaded can still be searched.
 func (b *Backend) Close() error {
 	b.closed.Store(true)
-	b.helpers.close()
+	b.helpers.Close()
 	return nil
 }
 
@@ -64,5 +65,5 @@ func (b *Backend) Load(_ context.Context, c *collection.Collection) (backend.Res
 	if b.closed.Load() {
 		return nil, backend.ErrClosed
 	}
-	return &resident{crew: newCrew(b.threads, b.kernels, b.helpers, b.keepsThread), c: c, looks: looks.NewSet(c), tileBytes: tileBytes}, nil
+	return newResident(arms.NewResident(c, threads.NewCrew(b.threads, b.kernels, b.helpers, b.keepsThread))), nil
 }

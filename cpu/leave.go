@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"thresher/backend"
+	"thresher/cpu/arms"
 )
 
 // Leave finishes queries before the others and returns an answer for each of them. The
@@ -15,7 +16,7 @@ func (x *run) Leave(ctx context.Context, queries ...int) (backend.Answers, error
 		return nil, backend.ErrClosed
 	}
 	for _, j := range queries {
-		if j < 0 || j >= len(x.states) || x.states[j].phase == hasLeft {
+		if j < 0 || j >= len(x.states) || x.states[j].Phase == arms.HasLeft {
 			return nil, fmt.Errorf("query %d, of %d, is not in the run", j, len(x.states))
 		}
 	}
@@ -31,13 +32,13 @@ func (x *run) Leave(ctx context.Context, queries ...int) (backend.Answers, error
 
 // leaveRun excludes the query, whose answer was taken, from all later steps.
 func (s *state) leaveRun() {
-	s.leave()
+	s.Leave()
 	s.pass = nil
 }
 
 // recordStopped ends a look that a context stopped and that will not be resumed, and
 // records its figures.
 func (s *state) recordStopped() {
-	s.recordStoppedScan()
-	s.recordStoppedRevisit()
+	s.RecordStoppedScan()
+	s.RecordStoppedRevisit()
 }

@@ -35,7 +35,7 @@ func TestRevisitGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := loaded.(*resident)
-		r.tileBytes = 64 * (c.R + c.D)
+		r.TileBytes = 64 * (c.R + c.D)
 		run, err := r.Begin(t.Context(), queries, goals)
 		if err != nil {
 			t.Fatal(err)
@@ -83,7 +83,7 @@ func TestRevisitGoesOn(t *testing.T) {
 func TestLeaveReportsFigures(t *testing.T) {
 	const n = 2000
 	x := begun(t, n, 64, 3)
-	look := backend.Look{Rep: backend.Panels, To: x.c.Stages[0].Width, Rule: backend.Cauchy}
+	look := backend.Look{Rep: backend.Panels, To: x.C.Stages[0].Width, Rule: backend.Cauchy}
 	if _, err := x.Pull(backendtest.NewCountdown(3, context.Canceled), look); err == nil {
 		t.Fatal("not stopped")
 	}

@@ -73,16 +73,25 @@ func TestOwnBounds(t *testing.T) {
 			}
 			for j := range began.(*run).states {
 				s := &began.(*run).states[j]
-				if look != nil && (s.rows.ready || s.rowsRead > len(goals[j].Candidates)) {
-					t.Fatalf("query %d: the look read rows: %d in float32, codes %v", j, s.rowsRead, s.rows.ready)
+				if look != nil && s.RowsRead > len(goals[j].Candidates) {
+					t.Fatalf("query %d: the look read %d rows in float32", j, s.RowsRead)
 				}
-				if s.own.raised {
+				if s.RaisedByLowers() {
 					raised++
 				}
 			}
 			a, err := began.Finish(t.Context())
 			if err != nil {
 				t.Fatal(err)
+			}
+			for j := range a {
+				pulls := int64(a[j].RowsScored) * int64(dim)
+				for _, l := range a[j].Looks {
+					pulls += int64(l.Seen+l.Disallowed) * int64(c.R+l.Look.To)
+				}
+				if a[j].Pulls != pulls {
+					t.Fatalf("query %d: %d pulls, of which the look and scores are %d: rows of codes were read", j, a[j].Pulls, pulls)
+				}
 			}
 			return a
 		}

@@ -7,56 +7,47 @@ import (
 	"sync/atomic"
 
 	"thresher/backend"
-	"thresher/backend/looks"
-	"thresher/collection"
+	"thresher/cpu/arms"
+	"thresher/cpu/dense"
+	"thresher/cpu/revisit"
+	"thresher/cpu/scan"
 )
 
-// panelAtoms is how many atoms a panel holds; a mask has a bit for each.
-const panelAtoms = collection.PanelAtoms
-
-// resident is a loaded collection. Several goroutines may begin runs of it.
+// resident is a loaded collection, as each room knows it. Several goroutines may begin runs of it.
 type resident struct {
-	*crew
-	c         *collection.Collection
-	looks     *looks.Set
-	tileBytes int       // tileBytes, except in tests
-	runs      sync.Pool // closed *run, whose memory is reused
-	closed    atomic.Bool
+	*arms.Resident
+	codes  *revisit.Codes
+	panels *scan.Panels
+	rows   *dense.Rows
+	runs   sync.Pool // closed *run, whose memory is reused
+	closed atomic.Bool
 
 	// Each field below is computed at first use.
-	once            struct{ squares, values, dense, panels sync.Once }
-	allPanels       []uint32  // the numbers of all panels
+	once            struct{ squares, values sync.Once }
 	restSquares     []float64 // |o|^2 of the rotated rows, internal order
 	least, greatest float64   // least and greatest coordinate of the working vectors
-	dense           denseTerms
-	rowTraits       readTraits
+}
+
+// newResident returns a as all rooms know it.
+func newResident(a *arms.Resident) *resident {
+	codes := revisit.NewCodes(a)
+	return &resident{Resident: a, codes: codes, panels: scan.NewPanels(codes), rows: dense.NewRows(a)}
 }
 
 // squares returns |o|^2 of each rotated float32 row, in internal order.
 func (r *resident) squares() []float64 {
 	r.once.squares.Do(func() {
-		r.restSquares = make([]float64, r.c.N)
+		r.restSquares = make([]float64, r.C.N)
 		for i := range r.restSquares {
-			r.restSquares[i] = r.kernels.SumSquares(r.c.Rotated32[i*r.c.D : (i+1)*r.c.D])
+			r.restSquares[i] = r.Kernels.SumSquares(r.C.Rotated32[i*r.C.D : (i+1)*r.C.D])
 		}
 	})
 	return r.restSquares
 }
 
-// panels returns the numbers of all panels.
-func (r *resident) panels() []uint32 {
-	r.once.panels.Do(func() {
-		r.allPanels = make([]uint32, r.c.PanelCount())
-		for p := range r.allPanels {
-			r.allPanels[p] = uint32(p)
-		}
-	})
-	return r.allPanels
-}
-
 // values returns the least and greatest coordinate of the working vectors.
 func (r *resident) values() (lo, hi float64) {
-	r.once.values.Do(func() { r.least, r.greatest = r.c.Values() })
+	r.once.values.Do(func() { r.least, r.greatest = r.C.Values() })
 	return r.least, r.greatest
 }
 
@@ -70,23 +61,15 @@ func (r *resident) Begin(ctx context.Context, q backend.Queries, goals []backend
 	if r.closed.Load() {
 		return nil, backend.ErrClosed
 	}
-	if q.Dim != r.c.Dim || len(q.Data) != q.M*q.Dim || len(goals) != q.M {
+	if q.Dim != r.C.Dim || len(q.Data) != q.M*q.Dim || len(goals) != q.M {
 		return nil, fmt.Errorf("%d goals and %d values for %d queries of dimension %d over a collection of dimension %d",
-			len(goals), len(q.Data), q.M, q.Dim, r.c.Dim)
+			len(goals), len(q.Data), q.M, q.Dim, r.C.Dim)
 	}
 	x, ok := r.runs.Get().(*run)
 	if !ok {
-		x = &run{r: r, c: r.c}
+		x = newRun(r)
 	}
-	x.reset(q)
-	r.helpers.busy.Add(1) // until Close
-	x.team.reset(r.crew, q.M == 1, r.c.N*(r.c.R+r.c.D))
-	err := r.eachFewQueries(ctx, q.M, func(_ *scratch, lo, hi int) error {
-		x.prepareQueries(q, goals, lo, hi)
-		return nil
-	})
-	if err != nil {
-		r.helpers.busy.Add(-1)
+	if err := x.begin(ctx, q, goals); err != nil {
 		return nil, err
 	}
 	return x, nil

@@ -3,39 +3,54 @@ package cpu
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 
 	"thresher/backend"
-	"thresher/collection"
+	"thresher/cpu/arms"
+	"thresher/cpu/dense"
+	"thresher/cpu/revisit"
+	"thresher/cpu/scan"
+	"thresher/cpu/topk"
 )
+
+// state is one query in a run.
+type state struct {
+	*scan.Query
+	pass *float32Pass // the arms of float32 looks, instead of List and Finalists
+}
 
 // run is one batch of queries going through the looks of a plan. Goroutines work on disjoint
 // ranges of states.
 type run struct {
-	r       *resident
-	c       *collection.Collection
-	states  []state         // by query
-	scaled  []float64       // [queries][Dim]
-	queries backend.Queries // as given to Begin
-	heads   []float32       // [queries][R]
-	rests   []float32       // [queries][D]
-	// looksReady says that heads and rests are set.
-	looksReady bool
-	closed     bool
-	pieces     *scanPieces // of a first look that helpers share; nil if none was
-	team       team
+	*arms.Batch
+	r      *resident
+	states []state // by query
+	first  *scan.Run
+	later  *revisit.Run
+	dense  *dense.Scans
+	closed bool
 }
 
-// reset prepares the run's memory for queries q.
-func (x *run) reset(q backend.Queries) {
-	c, m := x.c, q.M
-	if cap(x.states) < m {
-		x.states = append(x.states[:cap(x.states)], make([]state, m-cap(x.states))...)
+// newRun returns a run of r without queries.
+func newRun(r *resident) *run {
+	b := arms.NewBatch(r.Resident)
+	later := revisit.NewRun(r.codes, b)
+	return &run{Batch: b, r: r, first: scan.NewRun(r.panels, later), later: later, dense: dense.NewScans(r.rows, b)}
+}
+
+// begin prepares the run's memory for queries q.
+func (x *run) begin(ctx context.Context, q backend.Queries, goals []backend.Goal) error {
+	if err := x.Batch.Begin(ctx, q, goals); err != nil {
+		return err
 	}
-	x.states = x.states[:m]
-	x.scaled = grow(x.scaled, m*c.Dim)
-	x.queries, x.looksReady, x.closed = q, false, false
+	x.later.Reset()
+	x.first.Reset()
+	x.dense.Reset()
+	x.states = topk.Grow(x.states, q.M)
+	for j := range x.states {
+		x.states[j] = state{Query: x.first.Query(j)}
+	}
+	return nil
 }
 
 // Close returns the run's memory to the pool for later runs. Answers already returned stay
@@ -45,11 +60,14 @@ func (x *run) Close() error {
 		return nil
 	}
 	x.closed = true
-	x.team.end()
-	x.r.runs.Put(&run{r: x.r, c: x.c, states: x.states, scaled: x.scaled, heads: x.heads, rests: x.rests, pieces: x.pieces})
-	x.states, x.queries = nil, backend.Queries{}
+	x.End()
+	x.r.runs.Put(&run{Batch: x.Batch, r: x.r, states: x.states, first: x.first, later: x.later, dense: x.dense})
+	x.states = nil
 	return nil
 }
+
+// prepareLooks prepares what only looks read of the queries.
+func (x *run) prepareLooks(ctx context.Context) error { return x.later.Prepare(ctx) }
 
 // Pull takes look l at the survivors of every query and returns how many are left. After
 // an error of ctx, Pull with the same look continues where it was stopped, except for looks at
@@ -59,11 +77,11 @@ func (x *run) Pull(ctx context.Context, l backend.Look) (backend.Survivors, erro
 		return nil, backend.ErrClosed
 	}
 	if l.Rep.ForFirstLook() {
-		x.team.call(x.expectedBytes(l))
+		x.Team.Call(x.first.ExpectedBytes(l))
 	}
-	x.team.keep(1)
-	defer x.team.keep(-1)
-	err := x.scoreGiven(ctx, backend.QueryIndexes(0, len(x.states)), l.Rep.ForFirstLook())
+	x.Team.Keep(1)
+	defer x.Team.Keep(-1)
+	err := x.ScoreGiven(ctx, backend.QueryIndexes(0, len(x.states)), l.Rep.ForFirstLook())
 	if err == nil {
 		err = x.prepareLooks(ctx)
 	}
@@ -71,7 +89,7 @@ func (x *run) Pull(ctx context.Context, l backend.Look) (backend.Survivors, erro
 	case err != nil:
 		return x.survivors(), err
 	case l.Rep.ForFirstLook():
-		err = x.scan(ctx, l)
+		err = x.first.Take(ctx, l)
 	case l.Rep.Coded():
 		err = x.revisitLook(ctx, l)
 	case l.Rep == backend.Float32:
@@ -88,16 +106,16 @@ func (x *run) Pull(ctx context.Context, l backend.Look) (backend.Survivors, erro
 
 // revisitLook takes a later look, at the rows of the survivors.
 func (x *run) revisitLook(ctx context.Context, l backend.Look) error {
-	t, err := x.compileRevisit(l)
+	t, err := x.later.CompileLook(l)
 	if err != nil {
 		return err
 	}
 	for j := range x.states {
-		if s := &x.states[j]; s.phase <= listed {
-			s.recordStoppedScan()
+		if s := &x.states[j]; s.Phase <= arms.Listed {
+			s.RecordStoppedScan()
 		}
 	}
-	return x.revisit(ctx, t)
+	return x.later.Take(ctx, t)
 }
 
 // Floor raises the floor of each query j to the search score floors[j], unless it is higher
@@ -111,21 +129,20 @@ func (x *run) Floor(_ context.Context, floors []float64) error {
 		return err
 	}
 	for j, f := range floors {
-		s := &x.states[j]
-		s.raiseFloor(f)
+		x.states[j].RaiseFloor(f)
 	}
 	return nil
 }
 
-// noteRandomBounds calls noteRandomBound for each query if the bounds of float32 look l can
+// noteRandomBounds calls NoteRandomBound for each query if the bounds of float32 look l can
 // fail.
 func (x *run) noteRandomBounds(l backend.Look) {
-	if l.Rule == backend.Cauchy || l.To >= max(x.c.Dim, x.c.D) {
+	if l.Rule == backend.Cauchy || l.To >= max(x.C.Dim, x.C.D) {
 		return
 	}
 	for j := range x.states {
 		if s := &x.states[j]; s.pass != nil {
-			s.noteRandomBound(len(s.pass.arms))
+			s.NoteRandomBound(len(s.pass.arms))
 		}
 	}
 }
@@ -134,7 +151,7 @@ func (x *run) noteRandomBounds(l backend.Look) {
 func (x *run) answerCrowded(ctx context.Context) error {
 	var js []int
 	for j := range x.states {
-		if x.states[j].phase == crowded {
+		if x.states[j].Phase == arms.Crowded {
 			js = append(js, j)
 		}
 	}
@@ -155,16 +172,16 @@ func (x *run) Dense(ctx context.Context, queries ...int) error {
 		}
 		x.states[j].recordStopped()
 	}
-	queries = slices.DeleteFunc(slices.Clone(queries), func(j int) bool { return x.states[j].phase == hasLeft })
+	queries = slices.DeleteFunc(slices.Clone(queries), func(j int) bool { return x.states[j].Phase == arms.HasLeft })
 	if len(queries) == 0 {
 		return ctx.Err()
 	}
-	err := x.scoreGiven(ctx, queries, false)
+	err := x.ScoreGiven(ctx, queries, false)
 	if err == nil {
-		err = x.scanDense(ctx, queries)
+		err = x.dense.Scan(ctx, queries)
 	}
 	for _, j := range queries {
-		if x.states[j].phase == answered {
+		if x.states[j].Phase == arms.Answered {
 			x.states[j].pass = nil
 		}
 	}
@@ -186,64 +203,13 @@ func (s *state) left() int {
 		n, _ := s.open()
 		return n
 	}
-	return s.countLeft()
+	return s.CountLeft()
 }
 
 // open counts the open arms of the query and returns the greatest upper bound among them, -Inf if there are none.
 func (s *state) open() (n int, greatest float64) {
-	if s.pass != nil && s.phase < answered {
+	if s.pass != nil && s.Phase < arms.Answered {
 		return s.pass.countOpen(s)
 	}
-	return s.countOpen()
-}
-
-// countLeft counts the open arms. After a completed look the lists hold no others.
-func (s *state) countLeft() int {
-	if s.phase == listed && s.pruned && s.prunedAt == s.tau {
-		return len(s.list.ids) + len(s.finalists)
-	}
-	n, _ := s.countOpen()
-	return n
-}
-
-// countOpen counts the open arms: those that reach the threshold and are not scored yet. most is
-// the greatest upper bound among them, -Inf if there are none. Atoms that no look has seen are
-// bounded by their norms.
-func (s *state) countOpen() (n int, most float64) {
-	most = math.Inf(-1)
-	if s.phase >= answered {
-		return 0, most
-	}
-	least := s.least32()
-	for _, b := range s.list.bounds {
-		if b >= least {
-			n++
-			most = max(most, float64(b))
-		}
-	}
-	for _, a := range s.finalists {
-		if a.bound >= s.tau {
-			n++
-			most = max(most, a.bound)
-		}
-	}
-	if math.IsInf(most, 1) { // the norms give a finite bound
-		most = s.scoreCap()
-	}
-	if s.phase == listed {
-		return n, most
-	}
-	if left, bound := s.scoreCapOfGiven(); bound >= s.tau {
-		n, most = n+left, max(most, bound)
-	}
-	if left := s.countShownFrom(s.nextPanel); left > 0 {
-		bound := s.scoreCap()
-		if s.c.Coded() {
-			bound = s.scoreCapFrom(s.nextPanel)
-		}
-		if bound >= s.tau {
-			n, most = n+left, max(most, bound)
-		}
-	}
-	return n, most
+	return s.CountOpen()
 }

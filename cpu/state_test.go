@@ -32,41 +32,6 @@ func begun(t *testing.T, n, dim, k int) *run {
 	return x.(*run)
 }
 
-// TestArmsOfThresholdStay: the arms whose lower bounds make the threshold are kept by it.
-func TestArmsOfThresholdStay(t *testing.T) {
-	const k = 3
-	x := begun(t, 200, 64, k)
-	if err := x.prepareLooks(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	s := &x.states[0]
-	var first survivors
-	for i := range uint32(20) {
-		first.ids = append(first.ids, i)
-	}
-	s.tighten(&scratch{}, backend.LowerBound, first)
-	if math.IsInf(s.tau, -1) {
-		t.Fatal("no threshold")
-	}
-	if s.pruneArms(); len(s.finalists) < k {
-		t.Errorf("%d of the %d arms behind the threshold %g are left", len(s.finalists), k, s.tau)
-	}
-}
-
-// TestStoppedDenseScoresNoListedArm: the rows of a dense scan that was stopped do not count as
-// listed arms scored. If these were dropped, the drop can have failed.
-func TestStoppedDenseScoresNoListedArm(t *testing.T) {
-	x := begun(t, 200, 64, 3)
-	s := &x.states[0]
-	s.list = survivors{ids: []uint32{1, 2}, bounds: []float32{1, 1}}
-	s.noteRandomBound(len(s.list.ids) + len(s.finalists))
-	x.takeDense(s, []denseRange{{read: []int{100}}}, 0)
-	s.list.truncate(0) // by a threshold that rose
-	if a := s.answer(&scratch{}, 1); !a.Random {
-		t.Errorf("%d rows read of %d, and no drop is called random", s.rowsRead, s.rowsIfAllScored)
-	}
-}
-
 // TestCountLeft compares the number of arms left with a count of the lists, between looks, after a
 // look that a context stopped, and after a floor that rose.
 func TestCountLeft(t *testing.T) {
@@ -76,16 +41,16 @@ func TestCountLeft(t *testing.T) {
 	var counts []int
 	check := func(when string) {
 		t.Helper()
-		want, _ := s.countOpen()
-		if got := s.countLeft(); got != want {
+		want, _ := s.CountOpen()
+		if got := s.CountLeft(); got != want {
 			t.Errorf("%s: %d arms left, the lists have %d", when, got, want)
 		}
 		counts = append(counts, want)
 	}
 	pull := func(ctx context.Context, l backend.Look) {
 		t.Helper()
-		if left, err := x.Pull(ctx, l); err != ctx.Err() || left[0] != s.countLeft() {
-			t.Fatalf("%v, %v, want %d", left, err, s.countLeft())
+		if left, err := x.Pull(ctx, l); err != ctx.Err() || left[0] != s.CountLeft() {
+			t.Fatalf("%v, %v, want %d", left, err, s.CountLeft())
 		}
 	}
 	floor := func(f float64) {
@@ -98,11 +63,11 @@ func TestCountLeft(t *testing.T) {
 	stop()
 
 	check("at the beginning")
-	pull(t.Context(), backend.Look{Rep: backend.Panels, To: x.c.Stages[0].Width, Rule: backend.Cauchy, Source: backend.LowerBound})
+	pull(t.Context(), backend.Look{Rep: backend.Panels, To: x.C.Stages[0].Width, Rule: backend.Cauchy, Source: backend.LowerBound})
 	check("after a look at panels")
-	floor(math.Ldexp(s.tau, s.exp) * 1.02)
+	floor(math.Ldexp(s.Tau, s.Exp) * 1.02)
 	check("after a floor")
-	later := backend.Look{Rep: backend.RowCodes, To: x.c.Stages[1].Width, Rule: backend.Cauchy, Source: backend.LowerBound}
+	later := backend.Look{Rep: backend.RowCodes, To: x.C.Stages[1].Width, Rule: backend.Cauchy, Source: backend.LowerBound}
 	pull(stopped, later)
 	check("after a look that was stopped")
 	pull(t.Context(), later)

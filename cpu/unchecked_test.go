@@ -10,6 +10,7 @@ import (
 	"thresher/backend"
 	"thresher/backend/backendtest"
 	"thresher/collection"
+	"thresher/cpu/threads"
 	"thresher/internal/vectors"
 )
 
@@ -58,7 +59,8 @@ func (s *manyPairs) run(t *testing.T, ctx func() context.Context) (r *resident, 
 		if err != nil {
 			t.Fatal(err)
 		}
-		counted = append(counted, r.computed.pairs.Load())
+		pairs, _ := r.Counted()
+		counted = append(counted, pairs)
 	}
 	if answers, err = run.Finish(t.Context()); err != nil {
 		t.Fatal(err)
@@ -66,7 +68,7 @@ func (s *manyPairs) run(t *testing.T, ctx func() context.Context) (r *resident, 
 	return r, answers, counted
 }
 
-// TestChecksOften: between two checks of its context a goroutine computes at most mostUnchecked pairs of
+// TestChecksOften: between two checks of its context a goroutine computes at most MaxUnchecked pairs of
 // an atom and a query: a chunk of 4,096 atoms for 64 queries. All pairs are counted.
 func TestChecksOften(t *testing.T) {
 	all := func(s *manyPairs) []backend.Look {
@@ -99,7 +101,7 @@ func TestChecksOften(t *testing.T) {
 						pairs += int64(l[i].Seen)
 					}
 				}
-				if pairs < 3*mostUnchecked {
+				if pairs < 3*threads.MaxUnchecked {
 					t.Fatalf("look %d takes %d pairs, too few to tell", i, pairs)
 				}
 				if got := counted[i] - before; got < pairs {
@@ -107,8 +109,8 @@ func TestChecksOften(t *testing.T) {
 				}
 				before = counted[i]
 			}
-			if most := r.computed.most.Load(); most > mostUnchecked || most == 0 {
-				t.Errorf("%d pairs between two checks, at most %d", most, mostUnchecked)
+			if _, most := r.Counted(); most > threads.MaxUnchecked || most == 0 {
+				t.Errorf("%d pairs between two checks, at most %d", most, threads.MaxUnchecked)
 			}
 		})
 	}

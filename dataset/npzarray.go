@@ -127,7 +127,15 @@ func (a *npzArray) checkIDs() error {
 
 // read reads n elements into buf, little-endian.
 func (a *npzArray) read(n int64) (err error) {
-	if a.buf, err = readGrowing(a.r, a.buf, n*int64(a.size)); err != nil {
+	if a.size*int(min(n, 8)) <= 8 { // a number a row: the call of a reader would take longer than the number
+		var b []byte
+		b, err = a.r.Peek(a.size * int(n))
+		a.buf = append(a.buf[:0], b...)
+		_, _ = a.r.Discard(len(b)) // they are there
+	} else {
+		a.buf, err = readGrowing(a.r, a.buf, n*int64(a.size))
+	}
+	if err != nil {
 		return cutShort(err)
 	}
 	if a.header.big {

@@ -147,5 +147,5 @@ func openJSONResults(src *source) (ResultReader, error) {
 		}
 		return openLong(t, src, "")
 	}
-	return &jsonlResults{source: src, lines: src.lines()}, nil
+	return openAnswerLines(src)
 }

@@ -35,6 +35,15 @@ func spoolOf(rs []Result) *bytes.Reader {
 	return bytes.NewReader(b)
 }
 
+// answerLines opens lines of answers.
+func answerLines(t interface{ Fatal(...any) }, text []byte) ResultReader {
+	r, err := openAnswerLines(memorySource("a", text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 // readResults opens a file and reads it to the end.
 func readResults(path string) ([]Result, int64, error) {
 	r, err := OpenResults(path, nil)
@@ -212,7 +221,7 @@ func TestAnswersVersions(t *testing.T) {
 		`{"answers_version":2,"query":0,"query_id":"07","ids":[],"rows":[]}`:        {QueryID: "07", Rows: []int64{}},
 		`{"answers_version":2,"query":0,"query_id":null,"ids":[4],"rows":null}`:     {IDs: []string{"4"}},
 	} {
-		j := jsonlResults{source: memorySource("a", []byte(line)), lines: memorySource("a", []byte(line)).lines()}
+		j := answerLines(t, []byte(line))
 		got, err := j.Next()
 		if d := cmp.Diff(want, got); err != nil || d != "" {
 			t.Errorf("%s: %v (-want +got):\n%s", line, err, d)
@@ -231,7 +240,7 @@ func TestAnswersVersions(t *testing.T) {
 		`{"query":0,"ids":[1],"ids":[2],"answers_version":2}`:        "appears twice",
 		`{"query":0,"ids":[1],"scores64":["x"],"answers_version":2}`: "a number of float64",
 	} {
-		j := jsonlResults{source: memorySource("a", []byte(line)), lines: memorySource("a", []byte(line)).lines()}
+		j := answerLines(t, []byte(line))
 		if got, err := j.Next(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %+v, %v, want %q", line, got, err, want)
 		}
@@ -369,7 +378,7 @@ func TestResultsRoundTrip(t *testing.T) {
 			t.Fatalf("end of the spool: %v", err)
 		}
 		line := AppendJSONL(nil, &r, false)
-		j := jsonlResults{source: memorySource("a", line), lines: memorySource("a", line).lines()}
+		j := answerLines(t, line)
 		got, err := j.Next()
 		if err != nil {
 			t.Fatal(err)

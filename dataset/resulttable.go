@@ -27,6 +27,10 @@ const (
 	ofGuarantee
 	ofDelta
 	ofEpsilon
+	ofVersion // of lines, which say themselves what else the file does
+	ofKind
+	ofCovers
+	ofCertificate
 	answersColumns
 )
 
@@ -41,63 +45,65 @@ type answers struct {
 	tableReader
 	file   string
 	arrays bool
-	own    bool // ids are those that users gave the vectors
-	wide   bool // ids are uint64
-	covers json.RawMessage
-	wants  []want
-	row    []readCell
-	at     [answersColumns]int       // the columns in row, -1 for those that the file has not
-	cells  [answersColumns]*readCell // of row, or without value
-	query  int64                     // of the next row
-	err    error
+	lines  bool // every row says what it has, and its version
+	// version is that of the file or of the line, 0 if it states none.
+	version int64
+	own     bool // ids are those that users gave the vectors
+	wide    bool // ids are uint64
+	covers  json.RawMessage
+	wants   []want
+	row     []readCell
+	at      [answersColumns]int       // the columns in row, -1 for those that the file has not
+	cells   [answersColumns]*readCell // of row, or without value
+	query   int64                     // of the next row
+	err     error
 }
 
 // openAnswers opens answers of a table with a row for each query.
 func openAnswers(t tableReader, src *source, arrays bool) (ResultReader, error) {
 	a := &answers{tableReader: t, file: src.name, arrays: arrays}
-	version, err := a.facts()
-	if err != nil {
+	if err := a.facts(); err != nil {
 		return nil, err
 	}
 	all, err := t.columns()
 	if err != nil {
 		return nil, err
 	}
-	if err := a.find(all, version); err != nil {
+	if err := a.find(all); err != nil {
 		return nil, err
 	}
 	return a, t.choose(a.wants)
 }
 
-// facts reads what the file says of all answers, and returns its version, 0 if it states none.
-func (a *answers) facts() (version int64, err error) {
+// facts reads what the file says of all answers.
+func (a *answers) facts() error {
 	said, err := a.fact(versionName)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if said != "" {
-		if version, err = strconv.ParseInt(said, 10, 64); err == nil {
-			err = checkVersion(version)
+		if a.version, err = strconv.ParseInt(said, 10, 64); err == nil {
+			err = checkVersion(a.version)
 		}
 		if err != nil {
-			return 0, fail(a.file, "%s %q: %w", versionName, said, err)
+			return fail(a.file, "%s %q: %w", versionName, said, err)
 		}
 	}
 	kind, err := a.fact(idKindName)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	a.own = version == AnswersVersion && kind != rowKind
+	a.own = a.version == AnswersVersion && kind != rowKind
 	covers, err := a.fact(coversName)
 	if err != nil && !errors.Is(err, errNoText) { // what is no text is somebody's own
-		return 0, err
+		return err
 	}
 	a.covers = coversOf([]byte(covers))
-	return version, nil
+	return nil
 }
 
-// find looks for the columns of answers of a version among all.
-func (a *answers) find(all []Column, version int64) error {
+// find looks for the columns of answers among all.
+func (a *answers) find(all []Column) error {
 	stated := slices.ContainsFunc(all, func(c Column) bool { return c.Name == "guarantee" })
 	ids, queryID := asInteger, queryIDName
 	if a.own || !a.arrays {
@@ -112,43 +118,54 @@ func (a *answers) find(all []Column, version int64) error {
 		want  want
 		has   bool // whether files of the version have it; a column of the name may else be anything
 	}{
-		ofIDs:       {tableIDNames(), want{as: ids, list: true}, true},
-		ofRows:      {[]string{rowsName}, want{as: asInteger, list: true}, a.own},
-		ofCounts:    {[]string{countsName}, want{as: asInteger}, a.own && a.arrays},
-		ofScores:    {tableScoreNames(), want{as: asFloat32, list: true}, true},
-		ofScores64:  {[]string{scores64Name}, want{as: asFloat64, list: true}, version == AnswersVersion},
-		ofNames:     {[]string{namesName}, want{as: asText, list: true, spare: true}, version < AnswersVersion},
-		ofQuery:     {[]string{"query"}, want{as: asInteger}, !a.arrays},
-		ofQueryID:   {[]string{queryID}, want{as: asName}, version == AnswersVersion},
-		ofPulls:     {[]string{"pulls"}, want{as: asInteger}, true},
-		ofExact:     {[]string{"exact"}, want{as: asBool}, true},
-		ofComplete:  {[]string{"complete"}, want{as: asBool}, true},
-		ofGuarantee: {[]string{"guarantee"}, want{as: asText}, true},
-		ofDelta:     {[]string{"delta"}, want{as: asFloat64}, stated},
-		ofEpsilon:   {[]string{"epsilon"}, want{as: asFloat64}, stated},
+		ofIDs:         {tableIDNames(), want{as: ids, list: true}, true},
+		ofRows:        {[]string{rowsName}, want{as: asInteger, list: true}, a.own},
+		ofCounts:      {[]string{countsName}, want{as: asInteger}, a.own && a.arrays},
+		ofScores:      {tableScoreNames(), want{as: asFloat32, list: true}, true},
+		ofScores64:    {[]string{scores64Name}, want{as: asFloat64, list: true}, a.version == AnswersVersion},
+		ofNames:       {[]string{namesName}, want{as: asText, list: true, spare: true}, a.version < AnswersVersion},
+		ofQuery:       {[]string{"query"}, want{as: asInteger}, !a.arrays},
+		ofQueryID:     {[]string{queryID}, want{as: asName}, a.version == AnswersVersion},
+		ofPulls:       {[]string{"pulls"}, want{as: asInteger}, true},
+		ofExact:       {[]string{"exact"}, want{as: asBool}, true},
+		ofComplete:    {[]string{"complete"}, want{as: asBool}, true},
+		ofGuarantee:   {[]string{"guarantee"}, want{as: asText}, true},
+		ofDelta:       {[]string{"delta"}, want{as: asFloat64}, stated},
+		ofEpsilon:     {[]string{"epsilon"}, want{as: asFloat64}, stated},
+		ofVersion:     {[]string{versionName}, want{as: asInteger}, false},
+		ofKind:        {[]string{idKindName}, want{as: asText}, false},
+		ofCovers:      {[]string{coversName}, want{as: asJSON}, false},
+		ofCertificate: {[]string{"certificate"}, want{as: asJSON}, false},
 	} {
+		if a.at[column], a.cells[column] = -1, new(readCell); a.lines {
+			c.want.optional = true
+			a.take(column, c.want, c.names[0])
+			continue
+		}
 		at, err := a.choice(all, c.names)
 		if err != nil {
 			return err
 		}
-		if a.at[column], a.cells[column] = -1, new(readCell); at < 0 || !c.has {
+		if at < 0 || !c.has {
 			continue
 		}
-		a.at[column], a.cells[column] = len(a.wants), &a.row[len(a.wants)]
-		c.want.name = all[at].Name
-		a.wants = append(a.wants, c.want)
+		a.take(column, c.want, all[at].Name)
 		a.wide = a.wide || column == ofIDs && all[at].Type == Uint64
 		if column == ofNames && all[a.at[ofIDs]].Type == Text {
 			return fail(a.file, "column ids holds no row numbers, and there are names beside it")
 		}
 	}
-	if !a.has(ofComplete) {
-		a.cells[ofComplete].setBool(true)
-	}
 	if !a.has(ofIDs) {
 		return fail(a.file, "npz holds no array ids or %s; it holds %s", strings.Join(tableIDNames()[1:], ", "), listed(slices.Concat(columnNames(all, false), columnNames(all, true))))
 	}
 	return nil
+}
+
+// take makes a column of that name one that is read.
+func (a *answers) take(column int, w want, name string) {
+	a.at[column], a.cells[column] = len(a.wants), &a.row[len(a.wants)]
+	w.name = name
+	a.wants = append(a.wants, w)
 }
 
 // choice returns the column with the first name, or in arrays else the only one with another of the names, or -1. A
@@ -178,7 +195,11 @@ func (a *answers) Next() (Result, error) {
 		a.err = a.next(a.row[:len(a.wants)])
 	}
 	if a.err != nil {
-		a.err = placed(a, a.wants, "column %q: %w", true, a.err)
+		said := "column %q: %w"
+		if a.lines {
+			said = "field %q: %w"
+		}
+		a.err = placed(a, a.wants, said, true, a.err)
 		return Result{}, a.err
 	}
 	r, err := a.result()
@@ -197,9 +218,13 @@ func (a *answers) Next() (Result, error) {
 func (a *answers) result() (Result, error) {
 	r := Result{
 		Query: a.query, QueryID: a.cells[ofQueryID].text, Pulls: a.cells[ofPulls].integer, Exact: a.cells[ofExact].integer != 0,
-		Partial: a.cells[ofComplete].integer == 0, Guarantee: a.cells[ofGuarantee].text, Delta: a.cells[ofDelta].float, Epsilon: a.cells[ofEpsilon].float,
+		Partial: a.has(ofComplete) && a.cells[ofComplete].integer == 0, Guarantee: a.cells[ofGuarantee].text, Delta: a.cells[ofDelta].float, Epsilon: a.cells[ofEpsilon].float,
 	}
-	if a.query == 0 {
+	if a.lines {
+		if err := a.readLine(&r); err != nil {
+			return r, err
+		}
+	} else if a.query == 0 {
 		r.Covers = a.covers
 	}
 	if a.has(ofQuery) {
@@ -265,10 +290,10 @@ func (a *answers) readIDs(r *Result, n int) {
 	default:
 		r.Rows = append(make([]int64, 0, n), ids.integers[:n]...)
 	}
-	if rows := a.cells[ofRows].integers; a.has(ofRows) {
+	if rows := a.cells[ofRows].integers; a.has(ofRows) && a.own {
 		r.Rows = append(make([]int64, 0, n), rows[:a.length(len(rows), n)]...)
 	}
-	if names := a.cells[ofNames].texts; a.has(ofNames) {
+	if names := a.cells[ofNames].texts; a.has(ofNames) && a.version < AnswersVersion {
 		r.IDs = slices.Clone(names[:a.length(len(names), n)])
 	}
 	if len(r.IDs) == 0 {
@@ -298,7 +323,7 @@ func (a *answers) digits(ids []int64) []string {
 // scoresOfRow returns the scores of n vectors from a list; nil if the list of a row without padding has none.
 func scoresOfRow[F float32 | float64](a *answers, list []F, n int) ([]F, error) {
 	list = list[:a.length(len(list), n)]
-	if len(list) == 0 && n > 0 {
+	if len(list) == 0 && n > 0 && !a.lines {
 		return nil, nil
 	}
 	for j, s := range list {

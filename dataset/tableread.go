@@ -41,6 +41,7 @@ const (
 	asFloat32                // floats or float: whatever is stored
 	asFloat64                // doubles or float: whatever is stored
 	asBool                   // integer, 0 or 1
+	asJSON                   // text
 )
 
 // want is a column that is read.
@@ -48,6 +49,9 @@ type want struct {
 	name string
 	as   reading
 	list bool // a cell is a list
+	// optional says that rows may have no value here, whose cells are missing then. It is for formats whose rows tell
+	// their columns; names of such columns may be in any case of letters.
+	optional bool
 	// spare says that a column whose lists have other lengths than those before it is somebody's own, and that its
 	// cells are missing then.
 	spare bool
@@ -76,8 +80,8 @@ func inCell(column int, err error) error {
 	return &cellError{column, err}
 }
 
-// placed adds its place to an error of next; said describes the error of a cell in a column of that name. Without a
-// place for the column itself, counted is false.
+// placed adds its place to an error of next; said is a format of the error of a cell, by the column's name and what is
+// wrong. counted says that locate is told the column.
 func placed(t tableReader, wants []want, said string, counted bool, err error) error {
 	var wrong *cellError
 	if err == nil || !errors.As(err, &wrong) {
@@ -99,6 +103,19 @@ func columnNames(all []Column, list bool) (names []string) {
 		if c.List == list {
 			names = append(names, c.Name)
 		}
+	}
+	return names
+}
+
+// neededNames are the names of the columns wanted that every row has, or else of all.
+func neededNames(wants []want) (names []string) {
+	for _, w := range wants {
+		if !w.optional {
+			names = append(names, w.name)
+		}
+	}
+	if names == nil {
+		return wantedNames(wants)
 	}
 	return names
 }

@@ -364,8 +364,8 @@ func TestListsThatOverflowed(t *testing.T) {
 	}, "lists")
 }
 
-// TestLookFigures: the figures of a look are reported and added up as in cpu/scan.go and
-// cpu/rows.go.
+// TestLookFigures: the figures of a look are reported and added up as in cpu/scan/end.go and
+// cpu/revisit/revisit.go.
 func TestLookFigures(t *testing.T) {
 	onKernels(t, func(b *preparer) {
 		const m = 300

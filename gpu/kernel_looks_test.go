@@ -358,7 +358,7 @@ func TestLookAtOverflow(t *testing.T) {
 	}, "looks")
 }
 
-// ready codes a query as cpu/codes.go does, and computes the factors of its bound.
+// ready codes a query as cpu/revisit/codes.go does, and computes the factors of its bound.
 func ready(c *collection.Collection, p *collection.Query, t *looks.Compiled) (q query, hi, lo []int8) {
 	P := (c.R + c.D + 63) &^ 63
 	hi, lo = make([]int8, P), make([]int8, P)

@@ -19,7 +19,7 @@ import (
 	"thresher/gpu/device"
 )
 
-// encoded is what encode of cpu/codes.go makes of x: codes, the value of a step, and the norm of
+// encoded is what encode of cpu/revisit/codes.go makes of x: codes, the value of a step, and the norm of
 // the errors.
 func encoded(x []float32, limit int32) (code []int32, step, err float64) {
 	var most float32

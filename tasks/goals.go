@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -19,20 +20,6 @@ type Goals struct {
 	MinScore, MaxScore []float64
 	Exclude            *Lists // rows that may not be returned
 	Candidates         *Lists // rows that are scored first
-}
-
-// Lists are one list of row numbers for each query, as a sparse matrix stores them: that of query
-// j is Rows[Lims[j]:Lims[j+1]].
-type Lists struct {
-	Lims, Rows []int64
-}
-
-// Of returns the list of query j. A nil *Lists has empty ones.
-func (l *Lists) Of(j int) []int64 {
-	if l == nil {
-		return nil
-	}
-	return l.Rows[l.Lims[j]:l.Lims[j+1]]
 }
 
 // None reports whether no query asks for anything itself.
@@ -68,20 +55,29 @@ func limitOf(limits []float64, j int) *float64 {
 	return &limits[j]
 }
 
+// SetLimit sets entry j of a column of m limits, such as MinScore, to a limit; the column is made for the first that
+// is not nil.
+func SetLimit(column *[]float64, limit *float64, j, m int) {
+	if limit == nil {
+		return
+	}
+	if *column == nil {
+		*column = slices.Repeat([]float64{math.NaN()}, m)
+	}
+	(*column)[j] = *limit
+}
+
 // MaxK returns the greatest k of a query; k is that of queries without one of their own.
 func (g *Goals) MaxK(k int) int {
 	if len(g.K) == 0 {
 		return k
 	}
-	most := slices.Max(g.K)
+	greatest := slices.Max(g.K)
 	if slices.Contains(g.K, 0) {
-		most = max(most, int64(k))
+		greatest = max(greatest, int64(k))
 	}
-	return int(min(most, maxK))
+	return int(min(greatest, maxK))
 }
-
-// maxK bounds the k of a query, of which no collection has more atoms.
-const maxK = math.MaxInt32
 
 // Check checks what each query asks for, as CheckGoal does.
 func (g *Goals) Check(all *batch.Request, m collection.Metric) error {
@@ -117,20 +113,14 @@ func CheckGoal(g *batch.QueryGoal, all *batch.Request, m collection.Metric) *bat
 	if limit := g.MaxScore; limit != nil && *limit-*limit != 0 {
 		return wrong("max_score", "%g is not finite", *limit)
 	}
-	least, most := g.MinScore, g.MaxScore
-	if least == nil {
-		least = all.MinScore
-	}
-	if most == nil {
-		most = all.MaxScore
-	}
-	if least != nil && most != nil && m.Ceiling(*most) < m.Ceiling(*least) {
+	low, high := cmp.Or(g.MinScore, all.MinScore), cmp.Or(g.MaxScore, all.MaxScore)
+	if low != nil && high != nil && m.Ceiling(*high) < m.Ceiling(*low) {
 		if g.MaxScore == nil && g.MinScore != nil {
-			return wrong("min_score", "%g, but max_score is %g: no score is within both", *least, *most)
+			return wrong("min_score", "%g, but max_score is %g: no score is within both", *low, *high)
 		}
-		return wrong("max_score", "%g, but min_score is %g: no score is within both", *most, *least)
+		return wrong("max_score", "%g, but min_score is %g: no score is within both", *high, *low)
 	}
-	if g.K == 0 && all.K == 0 && least == nil {
+	if g.K == 0 && all.K == 0 && low == nil {
 		return wrong("k", "%w", ErrUnbounded)
 	}
 	return nil

@@ -107,15 +107,44 @@ type Promises struct {
 // Add counts an answer with certificate c.
 func (p *Promises) Add(c *batch.Certificate) {
 	g := granted(c)
-	count(&p.Guarantees, g, 1)
-	p.Rounded = max(p.Rounded, c.VectorsChange, c.QueryChange)
-	if g == batch.GuaranteeBound {
-		p.Risk = max(p.Risk, c.Delta)
+	p.addFigures(g, c)
+	p.addKind(g, c.Law, 1)
+}
+
+// AddAll counts answers.
+func (p *Promises) AddAll(answers []batch.Answer) {
+	for len(answers) > 0 {
+		// Consecutive answers of a kind are counted together: counting in a map takes longer than the rest.
+		kind, law, n := granted(&answers[0].Certificate), answers[0].Certificate.Law, 0
+		for ; n < len(answers); n++ {
+			c := &answers[n].Certificate
+			if granted(c) != kind || c.Law != law {
+				break
+			}
+			p.addFigures(kind, c)
+		}
+		p.addKind(kind, law, int64(n))
+		answers = answers[n:]
 	}
-	if g == batch.GuaranteeProbabilistic {
-		count(&p.Laws, c.Law, 1)
+}
+
+// addFigures adds what an answer with a guarantee states in figures.
+func (p *Promises) addFigures(g batch.Guarantee, c *batch.Certificate) {
+	p.Rounded = max(p.Rounded, c.VectorsChange, c.QueryChange)
+	switch g {
+	case batch.GuaranteeBound:
+		p.Risk = max(p.Risk, c.Delta)
+	case batch.GuaranteeProbabilistic:
 		p.Allowed += c.Delta
 		p.Delta = max(p.Delta, c.Delta)
+	}
+}
+
+// addKind counts n answers with a guarantee and, if it is probabilistic, a law.
+func (p *Promises) addKind(g batch.Guarantee, law batch.Law, n int64) {
+	count(&p.Guarantees, g, n)
+	if g == batch.GuaranteeProbabilistic {
+		count(&p.Laws, law, n)
 	}
 }
 

@@ -2,7 +2,10 @@ package tasks
 
 import (
 	"encoding/json"
+	"errors"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"thresher/batch"
 )
@@ -48,12 +51,18 @@ func TestPromises(t *testing.T) {
 		{`{"queries":2,"allowed":0.5,"guarantees":{"probabilistic":2}}`, nil, Answers, "probabilistic: each wrong with probability at most 0.25, so up to 0.5 of 2 on average"},
 		{`{"queries":2,"allowed":0.5,"guarantees":{"probabilistic":2}}`, []batch.Certificate{haar}, Answers, "probabilistic (haar): each wrong with probability at most 0.25, so up to 0.75 of 3 on average"},
 	} {
-		var p Promises
-		if err := json.Unmarshal([]byte(c.former), &p); err != nil {
+		var p, together Promises
+		if err := errors.Join(json.Unmarshal([]byte(c.former), &p), json.Unmarshal([]byte(c.former), &together)); err != nil {
 			t.Fatal(err)
 		}
+		answers := make([]batch.Answer, len(c.added))
 		for i := range c.added {
 			p.Add(&c.added[i])
+			answers[i].Certificate = c.added[i]
+		}
+		together.AddAll(answers)
+		if diff := cmp.Diff(p, together); diff != "" {
+			t.Errorf("%v counted together:\n%s", c.added, diff)
 		}
 		text, err := json.Marshal(&p)
 		if err != nil {

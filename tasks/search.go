@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"slices"
 	"time"
@@ -47,10 +48,14 @@ func (n *SearchCounts) Add(r *batch.Response) {
 	n.Dense += int64(r.Stats.Dense)
 	n.Unfinished += int64(r.Stats.Unfinished)
 	n.Nanos += int64(r.Took)
+	n.AddAll(r.Answers)
+	alike := int64(0) // answers by the same method, one after the other
 	for i := range r.Answers {
 		c := &r.Answers[i].Certificate
-		count(&n.Methods, c.Method, 1)
-		n.Promises.Add(c)
+		if alike++; i+1 == len(r.Answers) || r.Answers[i+1].Certificate.Method != c.Method {
+			count(&n.Methods, c.Method, alike)
+			alike = 0
+		}
 		if c.Candidates != nil {
 			n.Candidates.Given += c.Candidates.Given
 			n.Candidates.Right += c.Candidates.Right
@@ -107,29 +112,78 @@ func (n *SearchCounts) Summary(of Subject) *SearchSummary {
 	return s
 }
 
-// Search answers the queries of a stream of requests and passes each with its response to visit. A search that its
-// deadline stops is passed on with what it has, and ends the stream with the deadline's error unless visit
-// does. Errors are those of the stream, of the search and of visit.
+// SearchRun answers the requests of a search one after the other, each with some of its queries. Answers do
+// not depend on how queries are divided if the requests are Part of a longer list. Its counts are of the answers so far: a
+// run that is resumed begins with those of the run before, at the query after them.
+type SearchRun struct {
+	Engine Searcher
+	// Until, unless it is zero, is when the whole search ends with the best so far.
+	Until time.Time
+	SearchCounts
+}
+
+// Answer answers a request, whose queries are numbered from first, and counts its answers. A search that
+// reaches Until or the deadline of its context is answered with the best so far, which is no error; one whose context is
+// cancelled is not, and the error is the context's cause. A *batch.RequestError has the number of the query in the
+// whole search.
+func (r *SearchRun) Answer(ctx context.Context, first int64, req *batch.Request) (*batch.Response, error) {
+	limited := ctx
+	if !r.Until.IsZero() {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithDeadline(ctx, r.Until)
+		defer cancel()
+	}
+	resp, err := r.Engine.Search(limited, *req)
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return nil, context.Cause(ctx)
+	}
+	if resp == nil {
+		return nil, numbered(err, first)
+	}
+	r.Add(resp)
+	return resp, nil
+}
+
+// numbered adds first to the number of the query in an error.
+func numbered(err error, first int64) error {
+	var wrong *batch.RequestError
+	if first == 0 || !errors.As(err, &wrong) || wrong.Query < 0 {
+		return err
+	}
+	moved := *wrong
+	moved.Query += int(first)
+	return &moved
+}
+
+// Search answers the queries of a stream of requests and passes each with its response to visit: a search that its
+// deadline stops with what it has, and those after it with what is known without searching. Errors are those of the
+// stream, of [SearchRun.Answer] and of visit.
 func Search(ctx context.Context, s Searcher, requests iter.Seq2[*batch.Request, error], visit func(*batch.Request, *batch.Response) error) (*SearchSummary, error) {
-	var n SearchCounts
+	run := SearchRun{Engine: s}
 	of := Answers
 	for req, err := range requests {
 		if err != nil {
 			return nil, err
 		}
-		if req.K == 0 {
+		if subjectOf(req) == Reaching {
 			of = Reaching
 		}
-		resp, err := s.Search(ctx, *req)
-		if resp != nil {
-			n.Add(resp)
-			if failed := visit(req, resp); failed != nil {
-				return nil, failed
-			}
+		resp, err := run.Answer(ctx, run.Queries, req)
+		if err == nil {
+			err = visit(req, resp)
 		}
 		if err != nil {
-			return n.Summary(of), err
+			return nil, err
 		}
 	}
-	return n.Summary(of), nil
+	return run.Summary(of), nil
+}
+
+// subjectOf is what the answers to a request promise something about.
+func subjectOf(req *batch.Request) Subject {
+	least := func(g batch.QueryGoal) bool { return g.MinScore != nil }
+	if req.MinScore != nil || slices.ContainsFunc(req.Goals, least) {
+		return Reaching
+	}
+	return Answers
 }

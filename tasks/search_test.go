@@ -52,11 +52,11 @@ func TestSearchSummary(t *testing.T) {
 		t.Errorf("%+v, %d, %v", s, seen, err)
 	}
 	s, err = Search(t.Context(), searched{stoppedAt(batch.Deadline), context.DeadlineExceeded}, asked(batch.Request{}, batch.Request{}), visit)
-	if err != context.DeadlineExceeded || seen != 3 || s.Complete != s.Queries-1 || s.Saving != 1 || s.QueriesPerSecond != 0 {
+	if err != nil || seen != 4 || s.Complete != s.Queries-2 || s.Saving != 1 || s.QueriesPerSecond != 0 {
 		t.Errorf("%+v, %d, %v", s, seen, err)
 	}
 	broken := errors.New("broken")
-	if _, err = Search(t.Context(), searched{err: broken}, asked(batch.Request{}), visit); err != broken || seen != 3 {
+	if _, err = Search(t.Context(), searched{err: broken}, asked(batch.Request{}), visit); err != broken || seen != 4 {
 		t.Error(seen, err)
 	}
 	if _, err = Search(t.Context(), searched{resp: stoppedAt(batch.Done)}, asked(batch.Request{}), func(*batch.Request, *batch.Response) error { return broken }); err != broken {

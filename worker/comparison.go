@@ -216,7 +216,7 @@ func (c *call) certify(ctx context.Context) (any, *reply, error) {
 		return nil, nil, err
 	}
 	names := newTables()
-	put := func(lo int, resp *batch.Response) { proven.put(lo, p.k, p.index.Metric, names, resp) }
+	put := func(lo int, resp *batch.Response) { p.put(proven, lo, names, resp) }
 	found, err := tasks.Certify(ctx, p.tasks, p.parts(ctx, "certifying", put), p.note)
 	if err != nil {
 		return nil, nil, p.explain(err)

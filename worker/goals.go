@@ -70,27 +70,20 @@ func (c *call) lists(name string, m int) (*tasks.Lists, error) {
 		return nil, wrong(name, "%s and %s_lims go together, and one is missing", name, name)
 	case lims == nil:
 		return nil, nil
-	case lims[0] != 0 || lims[m] != int64(len(rows)):
-		return nil, wrong(name+"_lims", "from %d to %d; they go from 0 to the %d entries of %s", lims[0], lims[m], len(rows), name)
 	}
-	for j := range m {
-		if lims[j] > lims[j+1] {
-			return nil, wrong(name+"_lims", "%d after %d; they ascend", lims[j+1], lims[j]).at(int64(j))
-		}
+	all, err := tasks.NewLists(lims, rows, m)
+	if f := asFailure(err); f != nil {
+		f.Argument = name + "_lims"
+		return nil, f
 	}
-	return &tasks.Lists{Lims: lims, Rows: rows}, nil
+	return all, nil
 }
 
-// located renumbers an error of queries lo and later, and names the array that is wrong instead
-// of the field that it fills.
-func (g *goals) located(err error, lo int) error {
+// located names the array that is wrong in an error instead of the field that it fills.
+func (g *goals) located(err error) error {
 	f := asFailure(err)
 	if f == nil || f.Kind != badInput {
 		return err
-	}
-	if f.Row != nil && lo > 0 {
-		moved := *f.Row + int64(lo)
-		f.Row = &moved
 	}
 	switch {
 	case f.Argument == "min_score" && g.MinScore != nil:

@@ -1,13 +1,13 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
-	"time"
+	"runtime"
 
 	"thresher/batch"
-	"thresher/collection"
 	"thresher/tasks"
 )
 
@@ -42,10 +42,10 @@ func (f *searching) request() batch.Request {
 }
 
 const (
-	// partQueries is how many queries are answered together: as many as an Engine takes.
-	partQueries = 1024
-	// partAnswers bounds the bytes of the answers that are not in the reply yet.
-	partAnswers = 64 << 20
+	// maxPart bounds the queries that are answered together: as many as an Engine takes.
+	maxPart = 1024
+	// maxPartAnswers bounds the bytes of the answers that are not in the reply yet.
+	maxPartAnswers = 64 << 20
 )
 
 // search answers many queries, part by part.
@@ -58,10 +58,8 @@ type search struct {
 	queries []float32
 	changes []float64 // of each query, by rounding; nil if there are none
 	m, k    int
-	stats   batch.Stats
-	granted tasks.Promises
-	took    time.Duration
-	warned  []string
+	threads int                  // that write the answers, at least 1
+	summary *tasks.SearchSummary // after run
 }
 
 // newSearch reads queries and goals, whose collection the caller releases.
@@ -77,6 +75,7 @@ func (c *call) newSearch(ctx context.Context, f *searching, withCandidates bool)
 		threads, err = threadsOf(f.Threads, 0)
 	}
 	if err == nil {
+		s.threads = cmp.Or(threads, v.options.Threads, runtime.GOMAXPROCS(0))
 		s.engine, err = v.with(ctx, &c.s.o, threads)
 	}
 	if err != nil {
@@ -142,39 +141,40 @@ func (s *search) checkSelves() error {
 // request and its answers. A search that reaches its deadline returns what it has.
 func (s *search) run(ctx context.Context, step string, take func(lo int, req *batch.Request, resp *batch.Response) error) error {
 	if err := s.goals.Check(&s.req, s.index.Metric); err != nil {
-		return s.goals.located(err, 0)
+		return s.goals.located(err)
 	}
-	part := partQueries
-	if s.k > 0 {
-		part = min(part, max(1, partAnswers/((8+answerBytes)*s.k)))
+	part, err := s.partQueries()
+	if err != nil {
+		return s.goals.located(err)
 	}
-	for lo := 0; lo < s.m; lo += part {
-		hi := min(s.m, lo+part)
-		req := s.req
-		req.Queries, req.Goals = s.queries[lo*s.index.Dim:hi*s.index.Dim], s.goals.Queries(lo, hi)
-		if s.changes != nil {
-			req.Changes = s.changes[lo:hi]
+	all, done := s.req, 0
+	all.Queries, all.Changes = s.queries, s.changes
+	var taking error
+	s.summary, err = tasks.Search(ctx, s.engine, tasks.DivideRequest(&all, &s.goals.Goals, s.index.Dim, part), func(req *batch.Request, resp *batch.Response) error {
+		lo := done
+		done += len(resp.Answers)
+		if taking = take(lo, req, resp); taking != nil {
+			return taking
 		}
-		req.SelfFirst += int64(lo)
-		req.Part = s.m > part
-		resp, err := s.engine.Search(ctx, req)
-		if resp == nil || errors.Is(err, context.Canceled) {
-			return s.goals.located(err, lo)
-		}
-		s.stats.Add(&resp.Stats)
-		for i := range resp.Answers {
-			s.granted.Add(&resp.Answers[i].Certificate)
-		}
-		s.took += resp.Took
-		if lo == 0 {
-			s.warned = resp.Warnings
-		}
-		if err := take(lo, &req, resp); err != nil {
-			return err
-		}
-		s.call.report(step, int64(hi), int64(s.m))
+		s.call.report(step, int64(done), int64(s.m))
+		return nil
+	})
+	if taking != nil {
+		return taking
 	}
-	return nil
+	return s.goals.located(err)
+}
+
+// partQueries is how many queries are answered together, at most maxPart.
+func (s *search) partQueries() (int, error) {
+	if s.k == 0 || s.m*s.k <= maxPartAnswers/(8+answerBytes) {
+		return maxPart, nil
+	}
+	req := s.req
+	req.K = s.k
+	l := tasks.PartLimits{Queries: maxPart, Answers: maxPartAnswers, Written: 4}
+	memory, err := l.Divide(s.index.engine, req)
+	return memory.Queries, err
 }
 
 // searched is the reply to a search.
@@ -190,16 +190,9 @@ type searched struct {
 	Saving   float64  `json:"saving"`
 }
 
-// subject is what the answers promise something about.
-func (s *search) subject() tasks.Subject {
-	if s.req.MinScore != nil || s.goals.MinScore != nil {
-		return tasks.Reaching
-	}
-	return tasks.Answers
-}
-
+// reply describes the answers to the search that was run.
 func (s *search) reply(t *tables) searched {
-	return searched{K: s.k, Complete: s.stats.Unfinished == 0, Promise: s.granted.Say(s.subject()), Warnings: s.warned, Plans: t.plans.list, Backends: t.backends.list, Words: t.looks.list, TookMS: s.took.Seconds() * 1e3, Saving: s.stats.Saving()}
+	return searched{K: s.k, Complete: s.summary.Complete == s.summary.Queries, Promise: s.summary.Promise, Warnings: s.summary.Warnings, Plans: t.plans.list, Backends: t.backends.list, Words: t.looks.list, TookMS: s.summary.SearchSeconds * 1e3, Saving: s.summary.Saving}
 }
 
 // lookTable is the looks of all answers.
@@ -259,7 +252,7 @@ func (c *call) searchFor(ctx context.Context, f *searching) (any, *reply, error)
 	names := newTables()
 	t := &lookTable{lims: []int64{0}}
 	err = s.run(ctx, "searching", func(lo int, _ *batch.Request, resp *batch.Response) error {
-		out.put(lo, s.k, s.index.Metric, names, resp)
+		s.put(out, lo, names, resp)
 		for j := range resp.Answers {
 			if f.Looks {
 				t.add(names, &resp.Answers[j])
@@ -278,60 +271,6 @@ func (c *call) searchFor(ctx context.Context, f *searching) (any, *reply, error)
 		}
 	}
 	return s.reply(names), out, nil
-}
-
-// answerBytes are those of an atom of an answer: its row and its score.
-const answerBytes = 8 + 8
-
-// answerColumns are the arrays of n answers of at most k atoms, which put fills. Scores are in float64, or rounded
-// to float32.
-func answerColumns(n, k int64, rounded bool) []column {
-	shape := []int64{n, k}
-	scores := column{"scores64", float64s, shape}
-	if rounded {
-		scores = column{"scores", float32s, shape}
-	}
-	return []column{{"rows", int64s, shape}, scores, {"certificates", certificates, []int64{n}}}
-}
-
-// put writes answers to answerColumns, with SearchScores if these are in float64. m is the metric, by which they
-// are shown.
-func (s *reply) put(lo, k int, m collection.Metric, names *tables, resp *batch.Response) {
-	rows, record := elements[int64](s.part(0)), s.part(2)
-	rounded := s.columns[1].DType == float32s
-	var scores []float32
-	var scores64 []float64
-	if rounded {
-		scores = elements[float32](s.part(1))
-	} else {
-		scores64 = elements[float64](s.part(1))
-	}
-	for j := range resp.Answers {
-		a := &resp.Answers[j]
-		at := (lo + j) * k
-		n := copy(rows[at:at+k], a.IDs)
-		for i := n; i < k; i++ {
-			rows[at+i] = -1
-		}
-		if rounded {
-			fill(scores[at:at+k], a.Scores)
-		} else {
-			for i, x := range a.SearchScores[:n] {
-				a.SearchScores[i] = m.Shown(x)
-			}
-			fill(scores64[at:at+k], a.SearchScores)
-		}
-		at = (lo + j) * certificateBytes
-		names.appendCertificate(record[at:at:at+certificateBytes], &a.Certificate)
-		a.IDs, a.Scores, a.SearchScores = nil, nil, nil // are written
-	}
-}
-
-// fill copies scores, and fills what is left of dst with NaN.
-func fill[T float32 | float64](dst, scores []T) {
-	for i := copy(dst, scores); i < len(dst); i++ {
-		dst[i] = T(math.NaN())
-	}
 }
 
 // rangeSearch answers queries that want all atoms that reach a score.

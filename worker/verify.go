@@ -106,7 +106,7 @@ func (c *call) verify(ctx context.Context) (any, *reply, error) {
 	findings := make([]verify.Finding, s.m)
 	found, err := tasks.Verify(ctx, o, claims, func(query int64, f *verify.Finding) { findings[query] = *f })
 	if err != nil {
-		return nil, nil, s.goals.located(err, 0)
+		return nil, nil, s.goals.located(err)
 	}
 	for j := range findings {
 		f := &findings[j]

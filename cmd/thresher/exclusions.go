@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"thresher/dataset"
+	"thresher/tasks"
 )
 
 // exclusions streams the atoms that each query may not return.
@@ -13,7 +16,6 @@ type exclusions struct {
 	in    input
 	zeros string // of --zeros
 	lists dataset.ListReader
-	next  int64    // number of the next list
 	ids   *atomIDs // nil before resolve
 	n     int      // atoms
 }
@@ -33,7 +35,8 @@ func surveyExclusions(ctx context.Context, in, queries input, m int64, zeros str
 		return err
 	}
 	defer e.lists.Close()
-	for e.next <= m { // a line of JSON may name a query far beyond
+	read := int64(0)
+	for ; read <= m; read++ { // a line of JSON may name a query far beyond
 		_, err := e.lists.Next()
 		if err == io.EOF {
 			break
@@ -44,16 +47,15 @@ func surveyExclusions(ctx context.Context, in, queries input, m int64, zeros str
 		if err != nil {
 			return in.named(err)
 		}
-		e.next++
 	}
 	format, _ := dataset.FormatOf(in.path)
 	switch {
-	case e.next > m:
+	case read > m:
 		return fmt.Errorf("%s has more than %d lists, and %s has %d queries", in.name, m, queries.name, m)
-	case e.next < m && format != dataset.NPZ && format != dataset.IVecs:
-		return fmt.Errorf(`%s has %d lists for the %d queries of %s; a last line {"query":%d,"ids":[]} says that the rest exclude nothing`, in.name, e.next, m, queries.name, m-1)
-	case e.next < m:
-		return fmt.Errorf("%s has %d lists for the %d queries of %s", in.name, e.next, m, queries.name)
+	case read < m && format != dataset.NPZ && format != dataset.IVecs:
+		return fmt.Errorf(`%s has %d lists for the %d queries of %s; a last line {"query":%d,"ids":[]} says that the rest exclude nothing`, in.name, read, m, queries.name, m-1)
+	case read < m:
+		return fmt.Errorf("%s has %d lists for the %d queries of %s", in.name, read, m, queries.name)
 	}
 	return nil
 }
@@ -98,27 +100,28 @@ func (e *exclusions) decideIntegers() error {
 	return nil
 }
 
-// read returns the next list, in a slice of its own, or skips it.
-func (e *exclusions) read(wanted bool) ([]int64, error) {
-	list, err := e.lists.Next()
-	if err == io.EOF {
-		return nil, fmt.Errorf("%s has %d lists, and there are more queries", e.in.name, e.next)
-	}
-	if err != nil {
-		return nil, e.in.named(err)
-	}
-	e.next++
-	if !wanted {
-		return nil, nil
-	}
+// rows returns the row numbers of a list, in a slice of its own.
+func (e *exclusions) rows(list dataset.List) ([]int64, error) {
 	rows, err := e.ids.rows(&dataset.Result{Rows: list.IDs, IDs: list.Names})
 	if err != nil {
-		return nil, fmt.Errorf("%s: query %d: %w", e.in.name, e.next-1, err)
+		return nil, err
 	}
 	for at, row := range rows {
 		if row < 0 || row >= int64(e.n) {
-			return nil, fmt.Errorf("%s: query %d: entry %d: atom %d; the atoms of %s are 0 to %d", e.in.name, e.next-1, at+1, row, e.ids.file, e.n-1)
+			return nil, fmt.Errorf("entry %d: atom %d; the atoms of %s are 0 to %d", at+1, row, e.ids.file, e.n-1)
 		}
 	}
-	return append([]int64(nil), rows...), nil
+	return slices.Clone(rows), nil
+}
+
+// explain names the file in an error of its lists.
+func (e *exclusions) explain(err error, lists *tasks.ListReader) error {
+	var of *tasks.ListError
+	switch {
+	case errors.Is(err, tasks.ErrNoList):
+		return fmt.Errorf("%s has %d lists, and there are more queries", e.in.name, lists.Len())
+	case errors.As(err, &of):
+		return fmt.Errorf("%s: %w", e.in.name, of)
+	}
+	return e.in.named(err)
 }

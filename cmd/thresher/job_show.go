@@ -125,7 +125,7 @@ func countsOf(b *api.Batch) string {
 }
 
 func savingOf(p api.BatchProgress) string {
-	return (&summary{Saving: p.Saving}).saved()
+	return describeSaving(p.Saving)
 }
 
 func leftOf(s float64) string {

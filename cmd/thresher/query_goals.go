@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -49,22 +48,21 @@ func (f *goalFlags) columns() []string { return f.named().Names() }
 // queryGoals streams what each query asks for itself.
 type queryGoals struct {
 	goalFlags
+	tasks.GoalReader
 	queries input
-	numbers dataset.NumberReader // nil without columns
-	exclude *exclusions          // nil without
-	next    int64                // number of the next query
+	exclude *exclusions // nil without
 	// k is what all queries ask for, for those whose column is null; 0 is any number of atoms.
 	k      int
 	metric collection.Metric
-	// mostK is the greatest k of a query, or 0 if one asks for any number. survey finds it.
-	mostK int
+	// maxK is the greatest k of a query, or 0 if one asks for any number. survey finds it.
+	maxK  int
 	atoms int // after resolve: how many there are
 }
 
 // openGoals checks what each of the m queries, -1 for an unknown number, asks for itself, in
 // addition to k and limits; with exclusions m is known. Without columns and exclusions it
 // returns nil. The caller calls
-// close.
+// Close.
 func (a *app) openGoals(ctx context.Context, f *goalFlags, queries, exclude input, m int64, k int, metric collection.Metric) (*queryGoals, error) {
 	if err := cmp.Or(f.scoreLimits.check(metric), f.checkIntegers()); err != nil {
 		return nil, err
@@ -81,7 +79,7 @@ func (a *app) openGoals(ctx context.Context, f *goalFlags, queries, exclude inpu
 			return nil, err
 		}
 	} else {
-		g.mostK = k
+		g.maxK = k
 	}
 	if f.exclude != "" {
 		if err := surveyExclusions(ctx, exclude, queries, m, f.zeros); err != nil {
@@ -89,84 +87,85 @@ func (a *app) openGoals(ctx context.Context, f *goalFlags, queries, exclude inpu
 		}
 	}
 	if err := g.open(exclude); err != nil {
-		g.close()
+		g.Close()
 		return nil, err
 	}
 	return g, nil
 }
 
 func (g *queryGoals) open(exclude input) (err error) {
-	if names := g.columns(); len(names) > 0 {
-		if g.numbers, err = dataset.OpenNumbers(g.queries.path, g.queries.budget(), names...); err != nil {
+	g.Columns, g.Complete = g.named(), g.check
+	if names := g.Columns.Names(); len(names) > 0 {
+		if g.Numbers, err = dataset.OpenNumbers(g.queries.path, g.queries.budget(), names...); err != nil {
 			return g.queries.named(err)
 		}
 	}
-	if g.goalFlags.exclude != "" {
-		g.exclude, err = openExclusions(exclude, g.zeros)
+	if g.goalFlags.exclude == "" {
+		return nil
+	}
+	if g.exclude, err = openExclusions(exclude, g.zeros); err == nil {
+		g.Exclude = &tasks.ListReader{Source: g.exclude.lists, Rows: g.exclude.rows}
 	}
 	return err
 }
 
-func (g *queryGoals) close() {
-	if g.numbers != nil {
-		g.numbers.Close() // read only
-	}
-	if g.exclude != nil {
-		g.exclude.lists.Close()
-	}
-}
-
-// survey checks the numbers of all m queries, -1 for an unknown number, and finds mostK.
+// survey checks the numbers of all m queries, -1 for an unknown number, and finds maxK.
 func (g *queryGoals) survey(ctx context.Context, m int64) error {
-	r, err := dataset.OpenNumbers(g.queries.path, g.queries.budget(), g.columns()...)
-	if err != nil {
-		return g.queries.named(err)
+	r := &queryGoals{goalFlags: g.goalFlags, queries: g.queries, k: g.k, metric: g.metric}
+	r.goalFlags.exclude = ""
+	if err := r.open(input{}); err != nil {
+		return err
 	}
 	defer r.Close()
 	open := false
-	for row := int64(0); ; row++ {
-		numbers, err := r.Next()
-		if err == io.EOF && m >= 0 && row != m {
-			return fmt.Errorf("%s: the columns %q have %d rows, and there are %d queries", g.queries.name, g.columns(), row, m)
-		}
-		if err == io.EOF {
+	for {
+		goal, err := r.Next(false)
+		if errors.Is(err, tasks.ErrNoNumbers) {
 			break
 		}
-		if err == nil {
-			err = ctx.Err()
-		}
 		if err != nil {
-			return g.queries.named(err)
+			return r.explain(err)
 		}
-		goal, err := g.goal(row, numbers)
-		if err != nil {
+		if err := ctx.Err(); err != nil {
 			return err
 		}
-		k := goal.K
-		if k == 0 {
-			k = g.k
-		}
+		k := cmp.Or(goal.K, g.k)
 		open = open || k == 0
-		g.mostK = max(g.mostK, k)
+		g.maxK = max(g.maxK, k)
+	}
+	if rows := r.Read(); m >= 0 && rows != m {
+		return fmt.Errorf("%s: the columns %q have %d rows, and there are %d queries", g.queries.name, g.columns(), rows, m)
 	}
 	if open {
-		g.mostK = 0
+		g.maxK = 0
 	}
 	return nil
 }
 
-// goal returns what a row of columns asks for, or which of its numbers is wrong.
-func (g *queryGoals) goal(row int64, numbers []float64) (batch.QueryGoal, error) {
-	q, wrong := g.named().Goal(numbers)
-	if wrong == nil {
-		wrong = tasks.CheckGoal(&q, &batch.Request{K: g.k, MinScore: g.minScore(), MaxScore: g.maxScore()}, g.metric)
+// check checks what a row of columns asks for.
+func (g *queryGoals) check(q *batch.QueryGoal) *batch.RequestError {
+	if g.Numbers == nil {
+		return nil
 	}
-	if wrong == nil {
-		return q, nil
-	}
-	column, text := g.named().Of(wrong.Field), wrong.Err.Error()
+	return tasks.CheckGoal(q, &batch.Request{K: g.k, MinScore: g.minScore(), MaxScore: g.maxScore()}, g.metric)
+}
+
+// explain names the file, and its column or list, in an error of Next.
+func (g *queryGoals) explain(err error) error {
+	var of *tasks.GoalError
 	switch {
-	case !errors.Is(wrong.Err, tasks.ErrUnbounded):
+	case !errors.As(err, &of):
+		return err
+	case of.Field == "exclude":
+		return g.exclude.explain(of.Err, g.Exclude)
+	case errors.Is(of.Err, tasks.ErrNoNumbers):
+		return fmt.Errorf("%s: the columns %q have %d rows and there are more queries", g.queries.name, g.Columns.Names(), of.Query)
+	case of.Field == tasks.FieldNumbers:
+		return g.queries.named(of.Err)
+	}
+	column, text := g.Columns.Of(of.Field), of.Err.Error()
+	switch {
+	case !errors.Is(of.Err, tasks.ErrUnbounded):
 		// A greatest score that is named is that of all queries; for one of its own the column is.
 		text = strings.NewReplacer("max_score is", "--"+cmp.Or(g.greatestFlag, "max-score")+" is", "min_score is", "the least score is").Replace(text)
 	case g.kColumn != "":
@@ -174,7 +173,7 @@ func (g *queryGoals) goal(row int64, numbers []float64) (batch.QueryGoal, error)
 	default:
 		column, text = g.floorColumn, "null, and without -k every query needs a least score"
 	}
-	return q, fmt.Errorf("%s: row %d (0-based): column %q: %s", g.queries.name, row, column, text)
+	return fmt.Errorf("%s: row %d (0-based): column %q: %s", g.queries.name, of.Query, column, text)
 }
 
 // resolve makes the following goals name atoms by row numbers; ids tells them.
@@ -193,32 +192,15 @@ func (g *queryGoals) resolve(ids *atomIDs, n int) error {
 // before, which a resumed run has answered.
 func (g *queryGoals) read(first int64, n int) ([]batch.QueryGoal, error) {
 	goals := make([]batch.QueryGoal, n)
-	for ; g.next < first+int64(n); g.next++ {
-		if g.numbers != nil {
-			numbers, err := g.numbers.Next()
-			if err == io.EOF {
-				return nil, fmt.Errorf("%s: the columns %q have %d rows and there are more queries", g.queries.name, g.columns(), g.next)
-			}
-			if err != nil {
-				return nil, g.queries.named(err)
-			}
-			if g.next >= first {
-				goal, err := g.goal(g.next, numbers)
-				if err != nil {
-					return nil, err
-				}
-				goal.K = min(goal.K, g.atoms)
-				goals[g.next-first] = goal
-			}
+	for g.Read() < first+int64(n) {
+		at := g.Read() - first
+		goal, err := g.Next(at >= 0)
+		if err != nil {
+			return nil, g.explain(err)
 		}
-		if g.exclude != nil {
-			rows, err := g.exclude.read(g.next >= first)
-			if err != nil {
-				return nil, err
-			}
-			if g.next >= first {
-				goals[g.next-first].Exclude = rows
-			}
+		if at >= 0 {
+			goal.K = min(goal.K, g.atoms)
+			goals[at] = goal
 		}
 	}
 	return goals, nil

@@ -168,8 +168,8 @@ func (a *app) runRecall(ctx context.Context, f *recallFlags) (err error) {
 		return err
 	}
 	if r.goals != nil {
-		defer r.goals.close()
-		f.k = max(1, r.goals.mostK)
+		defer r.goals.Close()
+		f.k = max(1, r.goals.maxK)
 	}
 	if f.misses != "" {
 		if r.misses, err = createMisses(f.misses, f.force); err != nil {

@@ -204,7 +204,7 @@ func TestRecallRefusesBadInput(t *testing.T) {
 func TestMissedHasQueryIDs(t *testing.T) {
 	dir := t.TempDir()
 	atoms := clitest.WriteFile(t, dir, "a.jsonl", []byte("[0]\n[1]\n[2]\n"))
-	theirs := clitest.WriteFile(t, dir, "r.jsonl", []byte("[2]\n[0]\n[1]\n"))
+	theirs := clitest.WriteFile(t, dir, "r.jsonl", []byte(`{"query":0,"ids":[2]}`+"\n"+`{"query":1,"ids":[0]}`+"\n"+`{"query":2,"ids":[1]}`+"\n"))
 	for kind, ids := range map[string][]string{"texts": {`"x"`, `"y"`, `"z"`}, "numbers": {"7", "8", "18446744073709551615"}} {
 		queries := clitest.WriteFile(t, dir, kind+".jsonl", fmt.Appendf(nil, `{"id":%s,"v":[1]}`+"\n"+`{"id":%s,"v":[1]}`+"\n"+`{"id":%s,"v":[1]}`+"\n", ids[0], ids[1], ids[2]))
 		missed := filepath.Join(dir, kind+".missed.jsonl")

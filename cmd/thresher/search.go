@@ -292,7 +292,7 @@ func (s *search) closeLists() {
 		s.candidates.close()
 	}
 	if s.goals != nil {
-		s.goals.close()
+		s.goals.Close()
 	}
 }
 
@@ -349,7 +349,7 @@ func (s *search) buildRequest(queries dataset.Reader) error {
 	}
 	width := s.request.K
 	if s.goals != nil {
-		width = s.goals.mostK
+		width = s.goals.maxK
 	}
 	width = min(width, s.atoms.N)
 	if others := max(1, s.atoms.N-1); s.flags.excludeSelf && width > others {
@@ -368,9 +368,9 @@ func (s *search) buildRequest(queries dataset.Reader) error {
 func (s *search) describe() {
 	s.summary = summary{
 		Atoms: s.atoms.N, Dimension: s.atoms.Dim, columnsRead: s.columns, K: s.k, KColumn: s.flags.kColumn, Metric: s.atoms.Metric.String(),
-		Method: string(s.method), Delta: s.Config.Delta, Epsilon: s.Config.Epsilon,
+		SearchSummary: tasks.SearchSummary{Method: string(s.method), Warnings: s.warnings}, Delta: s.Config.Delta, Epsilon: s.Config.Epsilon,
 		LoadSeconds: s.atoms.load.Seconds(), BuildSeconds: s.atoms.build.Seconds(),
-		Threads: s.engine.threads(), Backend: s.engine.Backend(), Warnings: s.warnings,
+		Threads: s.engine.threads(), Backend: s.engine.Backend(),
 	}
 	if s.flags.ranged() {
 		s.summary.subject = tasks.Reaching

@@ -44,14 +44,14 @@ func (s *search) answer(ctx context.Context, queries dataset.Reader) error {
 // boundedChunks divides the queries into chunks of bounded memory, and states it.
 func (s *search) boundedChunks(queries dataset.Reader) (*queryChunks, error) {
 	src := newQueryChunks(s.in.queries, queries, s.Config.Chunk).relativeTo(s.atoms.Origin)
-	b, err := s.boundMemory(src.chunk)
+	m, err := s.boundMemory(src.chunk)
 	if err != nil {
 		return nil, err
 	}
-	src.chunk = b.Queries
-	s.Log.Info("memory of the search", "k", s.k, "bytes", b.Bytes, "queries_at_a_time", b.Queries)
+	src.chunk = m.Queries
+	s.Log.Info("memory of the search", "k", s.k, "bytes", m.Bytes, "queries_at_a_time", m.Queries)
 	if s.k >= statedFrom {
-		s.summary.Memory = &b
+		s.summary.Memory = &m
 	}
 	return src, nil
 }
@@ -171,14 +171,15 @@ func (s *search) chunk(ctx context.Context, rows queryRows, first int64, totals 
 	if err != nil {
 		return nil, nil, &refusedError{err}
 	}
-	resp, err := s.searchUntil(ctx, req)
+	run := tasks.SearchRun{Engine: s.engine, Until: s.until, SearchCounts: t.SearchCounts}
+	resp, err := run.Answer(ctx, first, &req)
 	if err := ctx.Err(); err != nil {
-		return nil, nil, err // discard partial answers of an interrupted run
+		return nil, nil, err
 	}
-	if resp == nil { // with --deadline a partial response is wanted
-		return nil, nil, s.located(err, first)
+	if err != nil {
+		return nil, nil, s.located(err, 0)
 	}
-	t.Add(resp)
+	t.SearchCounts = run.SearchCounts
 	if s.certified != nil {
 		if err := s.certified.compare(ctx, &t, &tasks.Part{Request: &req, Proven: resp.Answers, Stated: others}); err != nil {
 			return nil, nil, err
@@ -190,15 +191,6 @@ func (s *search) chunk(ctx context.Context, rows queryRows, first int64, totals 
 	}
 	out, err := s.out.encode(resp.Answers, first, s.atoms.Metric, s.atoms.names, rows.ids)
 	return out, newTotals, err
-}
-
-func (s *search) searchUntil(ctx context.Context, req batch.Request) (*batch.Response, error) {
-	if !s.until.IsZero() {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, s.until)
-		defer cancel()
-	}
-	return s.engine.Search(ctx, req)
 }
 
 // located adds the file and its row to an error of the engine.

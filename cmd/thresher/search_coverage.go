@@ -27,7 +27,7 @@ func (s *search) stateCoverage(ctx context.Context) error {
 	}
 	k := s.request.K
 	if s.goals != nil {
-		k = s.goals.mostK
+		k = s.goals.maxK
 	}
 	s.out.covers, err = json.Marshal(&tasks.Coverage{
 		Queries: queries.String(), Count: queries.Count(), Metric: s.atoms.Metric.String(),

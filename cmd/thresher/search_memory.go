@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"thresher/internal/cli"
+	"thresher/tasks"
 )
 
 const (
@@ -18,41 +20,25 @@ const (
 	statedFrom = 1000
 )
 
-// memoryBound is how many queries a search answers at a time, and the greatest number of bytes
-// that this takes in addition to the atoms.
-type memoryBound struct {
-	Queries int   `json:"queries_at_a_time"`
-	Bytes   int64 `json:"bytes"`
-}
-
 // boundMemory chooses how many queries are answered at a time, at most so many: few enough for
 // the memory of their answers and, if k is large, for what is free. It fails if one answer takes
 // more than that.
-func (s *search) boundMemory(queries int) (memoryBound, error) {
+func (s *search) boundMemory(queries int) (tasks.PartMemory, error) {
 	req := s.request
-	if req.K = s.k; req.K == 0 { // nobody knows how long the answers are
-		return memoryBound{Queries: queries}, nil
+	req.K = s.k
+	l := tasks.PartLimits{Queries: queries, Answers: chunkBytes, Written: s.writtenBytes()}
+	if s.k >= statedFrom {
+		l.Free = cli.SpareMemory()
 	}
-	written := int64(s.k) * s.writtenBytes()
-	one, err := s.engine.Footprint(req, 1)
-	if err != nil {
-		return memoryBound{}, s.located(err, 0)
+	m, err := l.Divide(s.engine, req)
+	switch {
+	case errors.Is(err, tasks.ErrMemory):
+		return m, s.flags.refuse("%w; ask for fewer atoms with -k",
+			cli.NeedMemory(fmt.Sprintf("an answer of k = %d of %d atoms", s.k, s.atoms.N), float64(m.Bytes)))
+	case err != nil:
+		return m, s.located(err, 0)
 	}
-	queries = int(max(1, min(int64(queries), chunkBytes/(one.Answers+written))))
-	for spare := cli.SpareMemory(); ; queries /= 2 {
-		f, err := s.engine.Footprint(req, queries)
-		if err != nil {
-			return memoryBound{}, s.located(err, 0)
-		}
-		b := memoryBound{queries, f.Bytes() + int64(queries)*written}
-		if s.k < statedFrom || spare == 0 || b.Bytes <= spare {
-			return b, nil
-		}
-		if queries == 1 {
-			return b, s.flags.refuse("%w; ask for fewer atoms with -k",
-				cli.NeedMemory(fmt.Sprintf("an answer of k = %d of %d atoms", s.k, s.atoms.N), float64(b.Bytes)))
-		}
-	}
+	return m, nil
 }
 
 // writtenBytes is the memory of one atom of an answer while it is written.
@@ -67,7 +53,7 @@ func (s *search) writtenBytes() int64 {
 	return int64(writtenBytes + 2*name)
 }
 
-// describe states the bound and the k that makes it.
-func (b *memoryBound) describe(k, atoms int) string {
-	return fmt.Sprintf("up to %d MB for %d queries at a time, k = %d of %d", (b.Bytes+999_999)/1_000_000, b.Queries, k, atoms)
+// describeMemory states what a search takes, and the k that makes it.
+func describeMemory(m *tasks.PartMemory, k, atoms int) string {
+	return fmt.Sprintf("up to %d MB for %d queries at a time, k = %d of %d", (m.Bytes+999_999)/1_000_000, m.Queries, k, atoms)
 }

@@ -51,58 +51,38 @@ type summary struct {
 	Atoms     int `json:"vectors"`
 	Dimension int `json:"dim"`
 	columnsRead
-	Queries   int64  `json:"queries"`
-	K         int    `json:"k"` // the greatest of any query; 0 if one asks for any number
-	KColumn   string `json:"k_column,omitempty"`
-	Metric    string `json:"metric"`
-	Method    string `json:"method"`
-	Guarantee string `json:"guarantee"`
-	Law       string `json:"law,omitempty"` // of the probabilistic answers
-	Promise   string `json:"promise"`       // of all answers, in words
-	// Rounded is the largest change of a coordinate of atoms or queries that float32 does not hold.
-	Rounded float64 `json:"rounded,omitempty"`
+	K       int    `json:"k"` // the greatest of any query; 0 if one asks for any number
+	KColumn string `json:"k_column,omitempty"`
+	Metric  string `json:"metric"`
+	// SearchSummary says what came of the answers, including those of earlier runs if this one resumed.
+	tasks.SearchSummary
 	Delta   float64 `json:"delta"`
 	Epsilon float64 `json:"epsilon"`
-	// LoadSeconds is the time to read the atoms, BuildSeconds to build the collection,
-	// SearchSeconds to search, including earlier runs if this one resumed.
-	// QueriesPerSecond and Saving are for complete answers.
-	LoadSeconds      float64  `json:"load_seconds"`
-	BuildSeconds     float64  `json:"build_seconds"`
-	SearchSeconds    float64  `json:"search_seconds"`
-	QueriesPerSecond float64  `json:"queries_per_second"`
-	Pulls            int64    `json:"pulls"`
-	Saving           float64  `json:"saving"`
-	BytesRead        int64    `json:"bytes_read"`
-	RowsScored       int64    `json:"rows_scored"`
-	Threads          int      `json:"threads"`
-	Backend          string   `json:"backend"`
-	WrongAllowed     float64  `json:"wrong_allowed"`
-	Complete         int64    `json:"complete"`
-	Resumed          int64    `json:"resumed"`
-	Output           string   `json:"output,omitempty"`
-	Warnings         []string `json:"warnings,omitempty"`
-	// Candidates counts the candidates of all queries, Certified what certify found.
-	Candidates batch.CandidateRecord `json:"candidates,omitzero"`
-	Certified  *tasks.CertifySummary `json:"certified,omitempty"`
-	Graph      *tasks.GraphShape     `json:"graph,omitempty"`
+	// LoadSeconds is the time to read the atoms, BuildSeconds to build the collection.
+	LoadSeconds  float64 `json:"load_seconds"`
+	BuildSeconds float64 `json:"build_seconds"`
+	Threads      int     `json:"threads"`
+	Backend      string  `json:"backend"`
+	Resumed      int64   `json:"resumed"`
+	Output       string  `json:"output,omitempty"`
+	// Certified is what certify found.
+	Certified *tasks.CertifySummary `json:"certified,omitempty"`
+	Graph     *tasks.GraphShape     `json:"graph,omitempty"`
 	// GPUUnused says of each GPU that is there and does not search why, and what to do about it.
 	GPUUnused []string `json:"gpu_unused,omitempty"`
 	// Memory is what the search took at most in addition to the atoms, of searches for many
 	// atoms.
-	Memory *memoryBound `json:"memory,omitempty"`
+	Memory *tasks.PartMemory `json:"memory,omitempty"`
 
 	subject tasks.Subject // of the promise
 }
 
-// setTally fills in what came of the answers.
+// setTally fills in what came of the answers. The method that was asked for stays if there are none, and
+// warnings that are known stay before the engine's.
 func (s *summary) setTally(t tally) {
-	f := t.Summary(s.subject)
-	s.Queries, s.Method = f.Queries, cmp.Or(f.Method, s.Method)
-	s.Guarantee, s.Law, s.Promise, s.Rounded = f.Guarantee, f.Law, f.Promise, f.Rounded
-	s.SearchSeconds, s.QueriesPerSecond = f.SearchSeconds, f.QueriesPerSecond
-	s.Pulls, s.Saving, s.BytesRead, s.RowsScored = f.Pulls, f.Saving, f.BytesRead, f.RowsScored
-	s.WrongAllowed, s.Complete, s.Candidates = f.WrongAllowed, f.Complete, f.Candidates
-	s.Warnings = append(s.Warnings, f.Warnings...)
+	method, warnings := s.Method, s.Warnings
+	s.SearchSummary = *t.Summary(s.subject)
+	s.Method, s.Warnings = cmp.Or(s.Method, method), append(warnings, s.Warnings...)
 }
 
 // names lists the keys by descending count; other if there are none.
@@ -149,7 +129,7 @@ func (s *summary) print(a *app) error {
 		t.Row("candidates", fmt.Sprintf("%d given, %d of them in the answers", s.Candidates.Given, s.Candidates.Right))
 	}
 	if s.Memory != nil {
-		t.Row("memory", s.Memory.describe(s.K, s.Atoms))
+		t.Row("memory", describeMemory(s.Memory, s.K, s.Atoms))
 	}
 	if s.Output != "" {
 		t.Row("answers", s.Output)
@@ -184,15 +164,21 @@ func (s *summary) answered() string {
 }
 
 func (s *summary) saved() string {
-	switch {
-	case s.Queries > 0 && s.Complete == 0:
+	if s.Queries > 0 && s.Complete == 0 {
 		return "unknown, as no answer was finished"
-	case s.Saving >= 1.05:
-		return fmt.Sprintf("%.1fx fewer coordinates than a dense scan", s.Saving)
-	case s.Saving > .995:
+	}
+	return describeSaving(s.Saving)
+}
+
+// describeSaving words how many coordinates were read, in comparison with a dense scan.
+func describeSaving(saving float64) string {
+	switch {
+	case saving >= 1.05:
+		return fmt.Sprintf("%.1fx fewer coordinates than a dense scan", saving)
+	case saving > .995:
 		return "none, as many coordinates as a dense scan"
 	}
-	return fmt.Sprintf("none, %.2fx the coordinates of a dense scan", 1/s.Saving)
+	return fmt.Sprintf("none, %.2fx the coordinates of a dense scan", 1/saving)
 }
 
 func (s *summary) counted() string {

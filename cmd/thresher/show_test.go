@@ -9,6 +9,7 @@ import (
 	"thresher/batch"
 	"thresher/internal/cli"
 	"thresher/internal/cli/clitest"
+	"thresher/tasks"
 )
 
 func TestConfigShow(t *testing.T) {
@@ -159,12 +160,12 @@ func TestSavedInWords(t *testing.T) {
 		s    summary
 		want string
 	}{
-		{summary{Queries: 3, Saving: 14.46}, "14.5x fewer coordinates than a dense scan"},
-		{summary{Queries: 3, Saving: 1.1}, "1.1x fewer coordinates than a dense scan"},
-		{summary{Queries: 3, Saving: 1}, "none, as many coordinates as a dense scan"},
-		{summary{Queries: 3, Saving: .5}, "none, 2.00x the coordinates of a dense scan"},
-		{summary{Queries: 3, Saving: .975}, "none, 1.03x the coordinates of a dense scan"},
-		{summary{Queries: 3, Saving: 1}, "unknown, as no answer was finished"},
+		{summary{SearchSummary: tasks.SearchSummary{Queries: 3, Complete: 3, Saving: 14.46}}, "14.5x fewer coordinates than a dense scan"},
+		{summary{SearchSummary: tasks.SearchSummary{Queries: 3, Complete: 3, Saving: 1.1}}, "1.1x fewer coordinates than a dense scan"},
+		{summary{SearchSummary: tasks.SearchSummary{Queries: 3, Complete: 3, Saving: 1}}, "none, as many coordinates as a dense scan"},
+		{summary{SearchSummary: tasks.SearchSummary{Queries: 3, Complete: 3, Saving: .5}}, "none, 2.00x the coordinates of a dense scan"},
+		{summary{SearchSummary: tasks.SearchSummary{Queries: 3, Complete: 3, Saving: .975}}, "none, 1.03x the coordinates of a dense scan"},
+		{summary{SearchSummary: tasks.SearchSummary{Queries: 3, Saving: 1}}, "unknown, as no answer was finished"},
 	} {
 		if got := c.s.saved(); got != c.want {
 			t.Errorf("saving %g, %d complete: %q, want %q", c.s.Saving, c.s.Complete, got, c.want)

@@ -216,8 +216,8 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 		return err
 	}
 	if v.goals != nil {
-		defer v.goals.close()
-		v.k, v.report.kColumn = v.goals.mostK, f.kColumn
+		defer v.goals.Close()
+		v.k, v.report.kColumn = v.goals.maxK, f.kColumn
 		ids := v.atoms
 		if err := v.goals.resolve(&ids, v.n); err != nil {
 			return err

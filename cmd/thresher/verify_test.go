@@ -85,7 +85,7 @@ func worsen(t *testing.T, atoms, queries, answers, to string, every int) string 
 	longer := answersOf(t, more)
 	return rewrite(t, answers, to, func(j int, r *dataset.Result) {
 		if j%every == 0 {
-			r.Rows, r.Scores = longer[j].Rows[1:], longer[j].Scores[1:]
+			r.Rows, r.Scores, r.Scores64 = longer[j].Rows[1:], longer[j].Scores[1:], longer[j].Scores64[1:]
 		}
 	})
 }
@@ -468,7 +468,7 @@ func TestVerifyExcludesSelf(t *testing.T) {
 	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", atoms, "--exclude-self", "-k3", "--out", out).WantCode(t, cli.ExitOK)
 	selfish := rewrite(t, out, filepath.Join(dir, "selfish.jsonl"), func(j int, r *dataset.Result) {
 		if j == 40 {
-			r.Rows[0], r.Scores = 40, nil
+			r.Rows[0], r.Scores, r.Scores64 = 40, nil, nil
 		}
 	})
 	for _, args := range [][]string{{"--chunk", "7"}, {"--chunk", "7", "--sample", "59"}} {

@@ -9,6 +9,7 @@ import (
 
 	"thresher/batch"
 	"thresher/jobs"
+	"thresher/tasks"
 )
 
 // answerRequests answers a batch of requests from its last durable chunk to its end, and
@@ -51,7 +52,7 @@ func (w *watch) spec(rec *record) jobs.Spec {
 }
 
 // add counts a chunk and returns the new totals.
-func (w *watch) add(totals []byte, chunk tally, stats batch.Stats) ([]byte, error) {
+func (w *watch) add(totals []byte, chunk tally, searched *tasks.SearchCounts) ([]byte, error) {
 	t, err := decodeTally(totals)
 	if err != nil {
 		return nil, err
@@ -61,8 +62,8 @@ func (w *watch) add(totals []byte, chunk tally, stats batch.Stats) ([]byte, erro
 	t.Failed += chunk.Failed
 	t.Expired += chunk.Expired
 	t.Queries += chunk.Queries
-	t.Pulls += stats.Pulls
-	t.DensePulls += stats.DensePulls
+	t.Pulls += searched.Pulls
+	t.DensePulls += searched.DensePulls
 	t.Nanos += int64(now.Sub(w.last))
 	w.now, w.last = t, now
 	return t.encode()
@@ -81,7 +82,7 @@ func (w *requestWork) chunk(ctx context.Context, chunk []*request, first int64, 
 	if err := ctx.Err(); err != nil {
 		return nil, nil, context.Cause(ctx)
 	}
-	w.stats = batch.Stats{}
+	w.run = tasks.SearchRun{}
 	answers := map[*request]found{}
 	late := w.j.expired()
 	if !late {
@@ -114,7 +115,7 @@ func (w *requestWork) chunk(ctx context.Context, chunk []*request, first int64, 
 		}
 		count.Failed++
 	}
-	newTotals, err := w.watch.add(totals, count, w.stats)
+	newTotals, err := w.watch.add(totals, count, &w.run.SearchCounts)
 	return [][]byte{out, errs}, newTotals, err
 }
 

@@ -10,6 +10,7 @@ import (
 	"thresher/service/files"
 	"thresher/service/problem"
 	"thresher/service/wire"
+	"thresher/tasks"
 )
 
 // library is the part of a catalog that batches use.
@@ -30,6 +31,7 @@ type library interface {
 
 // shelf is a version in use.
 type shelf interface {
+	tasks.Searcher
 	dim() int
 	len() int
 	// coordinates are the names of the coordinates, nil if they have none.
@@ -37,7 +39,6 @@ type shelf interface {
 	metric() collection.Metric
 	// origin is what queries are taken relative to; nil is zero.
 	origin() []float64
-	search(ctx context.Context, req batch.Request) (*batch.Response, error)
 	// rows returns the row numbers of the ids that a request lists; nil for a nil list.
 	rows(l *wire.IDList, field string) ([]int64, error)
 	naming() wire.Naming
@@ -130,7 +131,7 @@ func (u inUse) metric() collection.Metric { return u.v.Collection().Metric }
 
 func (u inUse) release() { u.v.Release() }
 
-func (u inUse) search(ctx context.Context, req batch.Request) (*batch.Response, error) {
+func (u inUse) Search(ctx context.Context, req batch.Request) (*batch.Response, error) {
 	if u.turns != nil {
 		turns, end := u.turns()
 		defer end()

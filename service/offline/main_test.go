@@ -173,7 +173,7 @@ func (s *atlasShelf) coordinates() []string { return nil }
 func (s *atlasShelf) naming() wire.Naming   { return s.ids }
 func (s *atlasShelf) release()              { s.uses.Done() }
 
-func (s *atlasShelf) search(ctx context.Context, req batch.Request) (*batch.Response, error) {
+func (s *atlasShelf) Search(ctx context.Context, req batch.Request) (*batch.Response, error) {
 	if s.before != nil {
 		if err := s.before(ctx, req); err != nil {
 			return nil, err

@@ -14,6 +14,7 @@ import (
 	"thresher/jobs"
 	"thresher/service/problem"
 	"thresher/service/wire"
+	"thresher/tasks"
 )
 
 // chooseKind decides how the input is read: as a matrix if its name or the Spec says so,
@@ -133,7 +134,7 @@ func (j *job) openRows(rec *record, options *request, answers int) (*rows, error
 		s.close()
 		return nil, err
 	}
-	s.chunk = max(1, min(rec.Chunk, mostElements/s.r.Dim(), mostAtoms/max(1, answers)))
+	s.chunk = max(1, min(rec.Chunk, mostElements/s.r.Dim(), maxAtoms/max(1, answers)))
 	return s, nil
 }
 
@@ -157,7 +158,7 @@ func (s *rows) named(err error) error {
 func (s *rows) close() {
 	s.r.Close() // read only
 	if s.goals != nil {
-		s.goals.close()
+		s.goals.Close()
 	}
 }
 
@@ -187,7 +188,7 @@ func (s *rows) Next(ctx context.Context) (next rowChunk, n int, err error) {
 	s.turn = 1 - s.turn
 	buf, dim := s.buffer(), s.r.Dim()
 	at, listed := s.chunk, 0
-	for n < s.chunk && listed < mostAtoms && !s.ended {
+	for n < s.chunk && listed < maxAtoms && !s.ended {
 		if ctx.Err() != nil {
 			return next, 0, context.Cause(ctx)
 		}
@@ -208,7 +209,7 @@ func (s *rows) Next(ctx context.Context) (next rowChunk, n int, err error) {
 		if s.goals == nil || got == 0 {
 			continue
 		}
-		goal, ids, err := s.goals.row(true)
+		goal, ids, err := s.goals.row()
 		if err != nil {
 			return next, 0, err
 		}
@@ -253,7 +254,7 @@ func (j *job) countRows(rec *record) (total int64, width int, err error) {
 	for {
 		_, n, err := s.Next(j.ctx)
 		if err == io.EOF && s.goals != nil {
-			return total, s.goals.mostK, s.goals.end()
+			return total, s.goals.maxK, s.goals.end()
 		}
 		if err == io.EOF {
 			return total, 0, nil
@@ -317,7 +318,7 @@ func (w *rowWork) chunk(ctx context.Context, chunk rowChunk, first int64, totals
 	if w.j.expired() {
 		return nil, nil, errExpired
 	}
-	w.stats = batch.Stats{}
+	w.run = tasks.SearchRun{}
 	dim := w.options.shelf.dim()
 	parts := make([]part, len(chunk.queries)/dim)
 	for i := range parts {
@@ -358,7 +359,7 @@ func (w *rowWork) chunk(ctx context.Context, chunk rowChunk, first int64, totals
 			return nil, nil, err
 		}
 	}
-	newTotals, err := w.watch.add(totals, count, w.stats)
+	newTotals, err := w.watch.add(totals, count, &w.run.SearchCounts)
 	return [][]byte{out, errs}, newTotals, err
 }
 

@@ -77,9 +77,9 @@ func (s *requests) Skip(ctx context.Context, n int64) error {
 	return nil
 }
 
-// mostAtoms bounds the atoms that the requests of a chunk list and that their answers
+// maxAtoms bounds the atoms that the requests of a chunk list and that their answers
 // contain, which bounds its memory unless a single request exceeds it.
-const mostAtoms = 1 << 21
+const maxAtoms = 1 << 21
 
 // Next returns the requests of a chunk: as many as have the chunk's number of queries. Its
 // end depends on the requests alone.
@@ -96,7 +96,7 @@ func (s *requests) Next(ctx context.Context) ([]*request, int, error) {
 			return nil, 0, err
 		}
 		m, n := r.size()
-		if len(chunk) > 0 && (queries+m > s.rec.Chunk || atoms+n > mostAtoms) {
+		if len(chunk) > 0 && (queries+m > s.rec.Chunk || atoms+n > maxAtoms) {
 			s.held = r
 			break
 		}

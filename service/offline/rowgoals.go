@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"thresher/batch"
@@ -24,10 +23,9 @@ type rowGoals struct {
 	limits  wire.Limits
 	input   linked
 
-	numbers             dataset.NumberReader // nil without columns
-	exclude, candidates *rowLists            // nil without
-	next                int64                // number of the next row
-	mostK               int                  // of the rows read
+	tasks.GoalReader
+	exclude, candidates linked // files of lists
+	maxK                int    // of the rows read
 }
 
 // linked is a file of the batch under two names.
@@ -70,7 +68,6 @@ func checkColumns(g *BatchGoals, m collection.Metric) error {
 
 // The members of a Spec with goals, as problems name them.
 const (
-	kColumnField    = "goals.k_column"
 	excludeField    = "goals.exclude_file_id"
 	candidatesField = "goals.candidates_file_id"
 )
@@ -85,7 +82,7 @@ func (j *job) openGoals(rec *record, options *request) (*rowGoals, error) {
 	g := &rowGoals{rec: rec, options: options, limits: j.m.o.Limits, input: linked{j.path(rec.inputName()), rec.InputName}}
 	err := g.open(j, given)
 	if err != nil {
-		g.close()
+		g.Close()
 		return nil, err
 	}
 	return g, nil
@@ -95,18 +92,19 @@ func (g *rowGoals) open(j *job, given *BatchGoals) (err error) {
 	if err := checkColumns(given, g.options.shelf.metric()); err != nil {
 		return err
 	}
-	if names := columnsOf(given).Names(); len(names) > 0 {
-		if g.numbers, err = dataset.OpenNumbers(g.input.path, j.m.o.Budget, names...); err != nil {
+	g.Columns, g.Complete = columnsOf(given), g.complete
+	if names := g.Columns.Names(); len(names) > 0 {
+		if g.Numbers, err = dataset.OpenNumbers(g.input.path, j.m.o.Budget, names...); err != nil {
 			return g.input.named(err, "goals")
 		}
 	}
 	if given.ExcludeFileID != "" {
-		g.exclude = &rowLists{field: excludeField, linked: linked{j.path(g.rec.excludeLink()), g.rec.ExcludeName}}
+		g.exclude = linked{j.path(g.rec.excludeLink()), g.rec.ExcludeName}
 		lists, err := dataset.OpenLists(g.exclude.path, &dataset.ListOptions{Zeros: given.Zeros, ZerosWord: "goals.zeros", Budget: j.m.o.Budget})
 		if err != nil {
-			return g.exclude.failed(err)
+			return g.exclude.failed(err, excludeField)
 		}
-		g.exclude.from = plainLists{lists}
+		g.Exclude = rowLists(lists, g.options.shelf)
 		numbered := g.options.shelf.naming()
 		if limit, n := lists.Limit(), g.options.shelf.len(); numbered.Int == nil && !numbered.Textual() && limit >= 0 && limit != int64(n) {
 			return problem.New(problem.UnknownID, "%s: the matrix has %d columns, and the collection has %d atoms: is it of another collection?", g.exclude.name, limit, n).
@@ -114,25 +112,14 @@ func (g *rowGoals) open(j *job, given *BatchGoals) (err error) {
 		}
 	}
 	if given.CandidatesFileID != "" {
-		g.candidates = &rowLists{field: candidatesField, linked: linked{j.path(g.rec.candidatesLink()), g.rec.CandidatesName}}
+		g.candidates = linked{j.path(g.rec.candidatesLink()), g.rec.CandidatesName}
 		results, err := dataset.OpenResults(g.candidates.path, j.m.o.Budget)
 		if err != nil {
-			return g.candidates.failed(err)
+			return g.candidates.failed(err, candidatesField)
 		}
-		g.candidates.from = &resultLists{ResultReader: results}
+		g.Candidates = rowLists(&resultLists{ResultReader: results}, g.options.shelf)
 	}
 	return nil
-}
-
-func (g *rowGoals) close() {
-	if g.numbers != nil {
-		g.numbers.Close() // read only
-	}
-	for _, l := range []*rowLists{g.exclude, g.candidates} {
-		if l != nil && l.from != nil {
-			l.from.Close()
-		}
-	}
 }
 
 // skip skips the goals of n rows.
@@ -141,74 +128,39 @@ func (g *rowGoals) skip(ctx context.Context, n int64) error {
 		if i%1024 == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if _, _, err := g.row(false); err != nil {
-			return err
+		if _, err := g.Next(false); err != nil {
+			return g.explain(err)
 		}
 	}
 	return nil
 }
 
-// row returns the goal of the next row and how many ids it lists, or only skips it.
-func (g *rowGoals) row(wanted bool) (q batch.QueryGoal, listed int, err error) {
-	if g.numbers != nil {
-		numbers, err := g.numbers.Next()
-		if err == io.EOF {
-			return q, 0, problem.New(problem.InvalidValue, "%s: the columns %q have %d rows, and there are more queries", g.input.name, columnsOf(g.rec.Batch.Goals).Names(), g.next).In("goals")
-		}
-		if err != nil {
-			return q, 0, g.input.named(err, "goals")
-		}
-		if q, err = g.goal(numbers); err != nil {
-			return q, 0, err
-		}
-	} else if q, err = g.goal(nil); err != nil {
-		return q, 0, err
+// row returns the goal of the next row and how many ids it lists.
+func (g *rowGoals) row() (q batch.QueryGoal, listed int, err error) {
+	if q, err = g.Next(true); err != nil {
+		return q, 0, g.explain(err)
 	}
-	for _, x := range []struct {
-		from *rowLists
-		to   *[]int64
-	}{{g.exclude, &q.Exclude}, {g.candidates, &q.Candidates}} {
-		if x.from == nil {
-			continue
-		}
-		if *x.to, err = x.from.read(g.next, g.options.shelf, wanted); err != nil {
-			return q, 0, err
-		}
-		listed += len(*x.to)
-	}
-	g.next++
-	return q, listed, nil
+	return q, len(q.Exclude) + len(q.Candidates), nil
 }
 
-// goal returns the goal of a row without lists: numbers has its columns.
-func (g *rowGoals) goal(numbers []float64) (q batch.QueryGoal, err error) {
-	q, wrong := columnsOf(g.rec.Batch.Goals).Goal(numbers)
-	if wrong != nil {
-		return q, g.wrongK("%v", wrong.Err)
-	}
-	if err := g.checkLimits(&q); err != nil {
-		return q, err
+// complete checks the goal of a row without lists, and gives it its k.
+func (g *rowGoals) complete(q *batch.QueryGoal) *batch.RequestError {
+	if wrong := g.checkLimits(q); wrong != nil {
+		return wrong
 	}
 	if q.MinScore == nil {
 		q.MinScore = g.options.search.MinScore
 	}
-	n := g.options.shelf.len()
-	switch {
-	case q.K == 0 && g.options.named:
-		q.K = g.options.search.K
-	case q.K == 0:
-		q.K = g.limits.DefaultK(q.MinScore != nil)
-	default:
-		if _, err := g.limits.CheckK(int64(q.K)); err != nil {
-			return q, g.wrongK("%s", problem.Of(err).Detail)
-		}
-		if err := wire.CheckFit(q.K, n); err != nil && !g.options.cut {
-			return q, g.wrongK("%s", problem.Of(err).Detail)
-		}
+	all := 0
+	if g.options.named {
+		all = g.options.search.K
 	}
-	q.K = min(q.K, n)
-	g.mostK = max(g.mostK, q.K)
-	return q, nil
+	k, err := g.limits.GoalK(q, all, g.options.shelf.len(), g.options.cut)
+	if err != nil {
+		return &batch.RequestError{Field: "k", Query: -1, Err: errors.New(problem.Of(err).Detail)}
+	}
+	q.K, g.maxK = k, max(g.maxK, k)
+	return nil
 }
 
 // called returns what a limit is called by the metric of the collection.
@@ -224,55 +176,87 @@ func (g *rowGoals) called(field string) string {
 }
 
 // checkLimits refuses limits of a row that no score is within, its own or those of all rows.
-func (g *rowGoals) checkLimits(q *batch.QueryGoal) error {
+func (g *rowGoals) checkLimits(q *batch.QueryGoal) *batch.RequestError {
 	if q.MinScore == nil && q.MaxScore == nil {
 		return nil
 	}
 	all := g.options.search.Request()
 	all.K = max(all.K, 1) // there is always one
-	wrong := tasks.CheckGoal(q, &all, g.options.shelf.metric())
-	if wrong == nil {
-		return nil
-	}
-	return problem.New(problem.InvalidValue, "%s: row %d (0-based), column %q: %v", g.input.name, g.next, columnsOf(g.rec.Batch.Goals).Of(wrong.Field), wrong.Err).In("goals." + g.called(wrong.Field) + "_column")
+	return tasks.CheckGoal(q, &all, g.options.shelf.metric())
 }
 
-func (g *rowGoals) wrongK(format string, args ...any) error {
-	return problem.New(problem.InvalidValue, "%s: row %d (0-based), column %q: %s", g.input.name, g.next, g.rec.Batch.Goals.KColumn, fmt.Sprintf(format, args...)).In(kColumnField)
+// explain returns the problem that is an error of Next.
+func (g *rowGoals) explain(err error) error {
+	var of *tasks.GoalError
+	if !errors.As(err, &of) {
+		return err
+	}
+	switch of.Field {
+	case "exclude":
+		return g.exclude.explain(of.Err, g.Exclude, excludeField)
+	case "candidates":
+		return g.candidates.explain(of.Err, g.Candidates, candidatesField)
+	case tasks.FieldNumbers:
+		if errors.Is(of.Err, tasks.ErrNoNumbers) {
+			return problem.New(problem.InvalidValue, "%s: the columns %q have %d rows, and there are more queries", g.input.name, g.Columns.Names(), of.Query).In("goals")
+		}
+		return g.input.named(of.Err, "goals")
+	}
+	return problem.New(problem.InvalidValue, "%s: row %d (0-based), column %q: %v", g.input.name, of.Query, g.Columns.Of(of.Field), of.Err).In("goals." + g.called(of.Field) + "_column")
 }
 
 // end refuses goals of more rows than there are.
 func (g *rowGoals) end() error {
-	if g.numbers != nil {
-		if _, err := g.numbers.Next(); err != io.EOF {
-			return problem.New(problem.InvalidValue, "%s: the columns %q have more rows than the %d vectors", g.input.name, columnsOf(g.rec.Batch.Goals).Names(), g.next).In("goals")
-		}
+	file, field := g.exclude, excludeField
+	switch g.Ended() {
+	case "":
+		return nil
+	case tasks.FieldNumbers:
+		return problem.New(problem.InvalidValue, "%s: the columns %q have more rows than the %d vectors", g.input.name, g.Columns.Names(), g.Read()).In("goals")
+	case "candidates":
+		file, field = g.candidates, candidatesField
 	}
-	for _, l := range []*rowLists{g.exclude, g.candidates} {
-		if l == nil {
-			continue
-		}
-		if _, err := l.from.Next(); err != io.EOF {
-			return problem.New(problem.InvalidValue, "%s has more than %d lists, and there are %d queries", l.name, g.next, g.next).In(l.field)
-		}
+	return problem.New(problem.InvalidValue, "%s has more than %d lists, and there are %d queries", file.name, g.Read(), g.Read()).In(field)
+}
+
+// rowLists streams the lists of a source, whose ids are those of a shelf, as row numbers.
+func rowLists(from tasks.ListSource, of shelf) *tasks.ListReader {
+	return &tasks.ListReader{Source: from, Max: maxAtoms, Rows: func(list dataset.List) ([]int64, error) {
+		return of.rows(&wire.IDList{Ints: list.IDs, Names: list.Names}, "ids")
+	}}
+}
+
+// explain returns the problem that is an error of lists, which are in the file that a field of the Spec names.
+func (l linked) explain(err error, lists *tasks.ListReader, field string) error {
+	if errors.Is(err, tasks.ErrNoList) {
+		return problem.New(problem.InvalidValue, "%s has %d lists, and there are more queries", l.name, lists.Len()).In(field)
 	}
-	return nil
+	var of *tasks.ListError
+	if !errors.As(err, &of) {
+		return l.failed(err, field)
+	}
+	var long *tasks.ListLengthError
+	if errors.As(of, &long) {
+		return problem.New(problem.OverLimit, "%s: %v", l.name, of).In(field).Within(long.Max)
+	}
+	var p *problem.Problem
+	if !errors.As(of, &p) {
+		return of.Err
+	}
+	at := ""
+	if p.Index >= 0 {
+		at = fmt.Sprintf("entry %d (0-based): ", p.Index)
+	}
+	return problem.New(p.Kind, "%s: query %d: %s%s", l.name, of.Query, at, p.Detail).In(field)
 }
 
-// rowLists streams lists of ids, one a row, from a file that a field of the Spec names.
-type rowLists struct {
-	linked
-	field string
-	from  listSource
+// failed returns the problem of lists that cannot be read.
+func (l linked) failed(err error, field string) error {
+	if named := l.named(err, field); named != err {
+		return named
+	}
+	return problem.New(problem.Malformed, "%s: %v", l.name, err).In(field).Because(err)
 }
-
-// listSource is a dataset.ListReader as far as rows need it.
-type listSource interface {
-	Next() (dataset.List, error)
-	Close() error
-}
-
-type plainLists struct{ dataset.ListReader }
 
 // resultLists has the ids of answers, which are in the order of the rows. Answers without ids have row numbers,
 // or are of before version 2, when these stood for ids that are integers.
@@ -295,40 +279,4 @@ func (r *resultLists) Next() (dataset.List, error) {
 		return dataset.List{IDs: ids.Ints, Names: ids.Names}, nil
 	}
 	return dataset.List{IDs: result.Rows}, nil
-}
-
-// read returns the rows of atoms that the list of a row names, or only skips it.
-func (l *rowLists) read(row int64, s shelf, wanted bool) ([]int64, error) {
-	list, err := l.from.Next()
-	if err == io.EOF {
-		return nil, problem.New(problem.InvalidValue, "%s has %d lists, and there are more queries", l.name, row).In(l.field)
-	}
-	if err != nil {
-		return nil, l.failed(err)
-	}
-	if !wanted {
-		return nil, nil
-	}
-	ids := &wire.IDList{Ints: list.IDs, Names: list.Names}
-	if n := ids.Len(); n > mostAtoms {
-		return nil, problem.New(problem.OverLimit, "%s: query %d: %d ids, at most %d are accepted", l.name, row, n, mostAtoms).In(l.field).Within(mostAtoms)
-	}
-	rows, err := s.rows(ids, "ids")
-	var p *problem.Problem
-	if errors.As(err, &p) {
-		at := ""
-		if p.Index >= 0 {
-			at = fmt.Sprintf("entry %d (0-based): ", p.Index)
-		}
-		return nil, problem.New(p.Kind, "%s: query %d: %s%s", l.name, row, at, p.Detail).In(l.field)
-	}
-	return rows, err
-}
-
-// failed returns the problem of a list that cannot be read.
-func (l *rowLists) failed(err error) error {
-	if named := l.named(err, l.field); named != err {
-		return named
-	}
-	return problem.New(problem.Malformed, "%s: %v", l.name, err).In(l.field).Because(err)
 }

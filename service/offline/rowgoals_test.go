@@ -267,7 +267,14 @@ func TestBadRowGoals(t *testing.T) {
 
 // TestRowLists: the rows of a chunk list a bounded number of ids.
 func TestRowLists(t *testing.T) {
-	if _, err := (&rowLists{linked: linked{name: "x"}, field: "f", from: endless{}}).read(4, newAtlas(t).shelf["films"], true); problem.Of(err).Kind != problem.OverLimit || !strings.Contains(err.Error(), "x: query 4: 2097153 ids, at most 2097152") {
+	l := rowLists(endless{}, newAtlas(t).shelf["films"])
+	for range 4 {
+		if _, err := l.Next(false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := l.Next(true)
+	if err = (linked{name: "x"}).explain(err, l, "f"); problem.Of(err).Kind != problem.OverLimit || !strings.Contains(err.Error(), "x: query 4: 2097153 ids, at most 2097152") {
 		t.Error(err)
 	}
 }
@@ -276,6 +283,6 @@ func TestRowLists(t *testing.T) {
 type endless struct{}
 
 func (endless) Next() (dataset.List, error) {
-	return dataset.List{IDs: make([]int64, mostAtoms+1)}, nil
+	return dataset.List{IDs: make([]int64, maxAtoms+1)}, nil
 }
 func (endless) Close() error { return nil }

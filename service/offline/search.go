@@ -7,13 +7,14 @@ import (
 
 	"thresher/batch"
 	"thresher/service/problem"
+	"thresher/tasks"
 )
 
 // asker searches requests with the same options in the same collection, a slice at a time.
 type asker struct {
 	gate  *gate
 	slice int // queries
-	stats batch.Stats
+	run   tasks.SearchRun
 	took  time.Duration // of the previous search
 	buf   []float32
 	lost  []float64 // by rounding, of each query in buf
@@ -40,6 +41,7 @@ type piece struct{ part, lo, hi int }
 // does not prevent the others from being answered. The returned error concerns no particular
 // part.
 func (a *asker) ask(ctx context.Context, s shelf, req batch.Request, parts []part) ([]found, error) {
+	a.run.Engine = s
 	out := make([]found, len(parts))
 	var slice []piece
 	room := a.slice
@@ -76,12 +78,12 @@ func (a *asker) askSlice(ctx context.Context, s shelf, req batch.Request, parts 
 			return context.Cause(ctx)
 		}
 		begun := time.Now()
-		resp, err := s.search(ctx, req)
+		resp, err := a.run.Answer(ctx, 0, &req)
 		a.took = time.Since(begun)
 		if ctx.Err() != nil {
-			return context.Cause(ctx) // interrupted answers are discarded
+			return context.Cause(ctx)
 		}
-		if resp != nil { // partial if it has a timeout
+		if err == nil {
 			a.distribute(resp, slice, out)
 			return nil
 		}
@@ -129,7 +131,6 @@ func (a *asker) distribute(resp *batch.Response, slice []piece, out []found) {
 			rest = rest[p.hi-p.lo:]
 		}
 	}
-	a.stats.Add(&resp.Stats)
 }
 
 // refuse assigns err to the part whose query it names, or to all parts if it concerns their

@@ -301,7 +301,7 @@ func (d *Draft) Search() (*Search, error) {
 		return nil, err
 	}
 	if s.K == 0 {
-		s.K, s.CutK = d.limits.DefaultK(s.MinScore != nil), true
+		s.K, s.CutK = d.limits.ks().Of(0, 0, s.MinScore != nil)
 	}
 	return &s, nil
 }

@@ -3,8 +3,6 @@ package wire
 import (
 	"errors"
 	"fmt"
-	"math"
-	"slices"
 	"strings"
 
 	"thresher/batch"
@@ -195,15 +193,25 @@ func memberName(list string, j int, field string) string {
 
 // CheckK checks a k that a body or a query asks for.
 func (l Limits) CheckK(k int64) (int, error) {
-	switch most := int64(l.K); {
-	case k < 1:
-		return 0, problem.New(problem.InvalidValue, "k is %d, at least 1 is wanted", k).In("k").Within(1)
-	case most > 0 && k > most:
-		return 0, problem.New(problem.OverLimit, "k is %d, at most %d is accepted", k, most).In("k").Within(most)
-	case k > math.MaxInt32:
-		return 0, problem.New(problem.OverLimit, "k is %d, at most %d is accepted", k, math.MaxInt32).In("k").Within(math.MaxInt32)
+	got, err := l.ks().Check(k)
+	return got, refusedK(err)
+}
+
+// ks are the limits of k.
+func (l Limits) ks() tasks.KLimits { return tasks.KLimits{Max: l.K} }
+
+// refusedK is the problem of a k that is not accepted.
+func refusedK(err error) error {
+	var e *tasks.KError
+	switch {
+	case !errors.As(err, &e):
+		return err
+	case e.TooSmall:
+		return problem.New(problem.InvalidValue, "%v", e).In("k").Within(e.Bound)
+	case e.Vectors:
+		return problem.New(problem.OverLimit, "k is %d and the collection has %d atoms; cut_k reduces k to that", e.K, e.Bound).In("k").Within(e.Bound)
 	}
-	return int(k), nil
+	return problem.New(problem.OverLimit, "%v", e).In("k").Within(e.Bound)
 }
 
 // completeGoals checks that there is a goal for each query, and gives each its k.
@@ -214,38 +222,26 @@ func (d *Draft) completeGoals(s *Search) error {
 	if len(s.Goals) != s.M {
 		return problem.New(problem.InvalidValue, "%s has %d entries for %d queries; one a query is wanted", d.goals, len(s.Goals), s.M).In(d.goals).Within(s.M)
 	}
-	named := s.K > 0 // by the body
 	for j := range s.Goals {
 		g := &s.Goals[j]
-		g.CutK = s.CutK
-		switch {
-		case g.K > 0:
-		case named:
-			g.K = s.K
-		default:
-			g.K, g.CutK = d.limits.DefaultK(g.MinScore != nil || s.MinScore != nil), true
+		g.K, g.CutK = d.limits.ks().Of(g.K, s.K, g.MinScore != nil || s.MinScore != nil)
+		g.CutK = g.CutK || s.CutK
+	}
+	return nil
+}
+
+// GoalK returns the k of a goal of a query over n atoms, which is 0 if it names none: its own, which is checked, or else all,
+// that of all queries, or else the default. A greater one than n is refused unless cut or it is not the query's own.
+func (l Limits) GoalK(g *batch.QueryGoal, all, n int, cut bool) (int, error) {
+	own := g.K > 0
+	if own {
+		if _, err := l.CheckK(int64(g.K)); err != nil {
+			return 0, err
 		}
 	}
-	return nil
-}
-
-// DefaultK is the k of a query that names none: with a least score, all atoms that reach it.
-func (l Limits) DefaultK(least bool) int {
-	switch {
-	case least:
-		return l.K
-	case l.K > 0:
-		return min(defaultK, l.K)
-	}
-	return defaultK
-}
-
-// CheckFit refuses a k above the number of atoms, n.
-func CheckFit(k, n int) error {
-	if k > n {
-		return problem.New(problem.OverLimit, "k is %d and the collection has %d atoms; cut_k reduces k to that", k, n).In("k").Within(n)
-	}
-	return nil
+	k, _ := l.ks().Of(g.K, all, g.MinScore != nil)
+	k, err := tasks.FitK(k, n, cut || !own)
+	return k, refusedK(err)
 }
 
 // KOf returns the k of query j, and whether it is reduced where there are fewer atoms.
@@ -261,13 +257,14 @@ func (s *Search) KOf(j int) (k int, cut bool) {
 func (s *Search) CheckK(n int) (results int, err error) {
 	for j := range s.M {
 		k, cut := s.KOf(j)
-		if err := CheckFit(k, n); err != nil && !cut {
-			if s.Goals != nil {
-				return 0, inGoal(err, j)
-			}
-			return 0, err
+		k, err := tasks.FitK(k, n, cut)
+		if err != nil && s.Goals != nil {
+			return 0, inGoal(refusedK(err), j)
 		}
-		results += min(k, n)
+		if err != nil {
+			return 0, refusedK(err)
+		}
+		results += k
 	}
 	return results, nil
 }
@@ -308,8 +305,8 @@ func (s *Search) goalColumns(rows func(l *IDList, field string) ([]int64, error)
 	for j := range s.Goals {
 		from := &s.Goals[j]
 		g.K[j] = int64(from.K)
-		setLimit(&g.MinScore, from.MinScore, j, s.M)
-		setLimit(&g.MaxScore, from.MaxScore, j, s.M)
+		tasks.SetLimit(&g.MinScore, from.MinScore, j, s.M)
+		tasks.SetLimit(&g.MaxScore, from.MaxScore, j, s.M)
 		for _, l := range []struct {
 			name string
 			from *IDList
@@ -319,33 +316,10 @@ func (s *Search) goalColumns(rows func(l *IDList, field string) ([]int64, error)
 			if err != nil {
 				return nil, inGoal(err, j)
 			}
-			addList(l.to, list, j, s.M)
+			tasks.AddList(l.to, list, j, s.M)
 		}
 	}
 	return g, nil
-}
-
-// setLimit sets entry j of a column of m limits, which is made for the first that is not nil.
-func setLimit(column *[]float64, limit *float64, j, m int) {
-	if limit == nil {
-		return
-	}
-	if *column == nil {
-		*column = slices.Repeat([]float64{math.NaN()}, m)
-	}
-	(*column)[j] = *limit
-}
-
-// addList adds the list of query j to those of m queries, which are made for the first that is not empty;
-// lists come in the order of the queries.
-func addList(all **tasks.Lists, list []int64, j, m int) {
-	if *all == nil && len(list) > 0 {
-		*all = &tasks.Lists{Lims: make([]int64, m+1)}
-	}
-	if l := *all; l != nil {
-		l.Rows = append(l.Rows, list...)
-		l.Lims[j+1] = int64(len(l.Rows))
-	}
 }
 
 // InGoal names the member of the goal in an error of an engine that concerns one query's.

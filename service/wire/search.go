@@ -19,9 +19,6 @@ type Limits struct {
 	Origin []float64
 }
 
-// defaultK is the k of a search that names none.
-const defaultK = 10
-
 // Search is the content of a body, checked as far as is possible without the collection: k is
 // at least 1 but may exceed the number of atoms, and ids may not exist.
 type Search struct {

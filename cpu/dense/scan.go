@@ -1,0 +1,108 @@
+package dense
+
+import (
+	"cmp"
+	"context"
+	"thresher/cpu/threads"
+)
+
+const (
+	// maxQueries is the greatest number of queries that share a pass over the rows.
+	maxQueries = 64
+	// tileRows is the number of rows in a tile, which is multiplied by all queries of a pass.
+	tileRows = 128
+	// tileCoords is the number of coordinates summed in float32 before the sum is added to the
+	// sums of others. So many of 64 queries fill half of a second-level cache.
+	tileCoords = 512
+	// minRows is the least number of rows in the first tile. Of few rows the query that wants one
+	// atom lists fewer, while one that wants some has more use for the threshold of as many as firstRows.
+	minRows, firstRows = 16, 64
+	// spareRows is how many rows more than 2 k a query has pending before its threshold is raised.
+	spareRows = 16
+	// exactQueries is the number of queries up to which a pass scores every row exactly if the
+	// products of few queries have no kernel, or if it gathers so few rows that the terms of all rows
+	// are not worth their time: fewer than one in gatherExact.
+	exactQueries, gatherExact = 2, 64
+	// maxPending is the number of pending rows from which a query scores them, if it is more
+	// than 3/2 k: more than that are left only if the test cannot separate them.
+	maxPending = 4096
+)
+
+// Scan answers these queries by a scan of all allowed atoms. Float32 products with a derived
+// error bound exclude the rows that cannot be among the best; the others are scored in
+// float64. Their given candidates must be scored. If ctx ends, what was found is kept for partial answers.
+func (x *Scans) Scan(ctx context.Context, queries []int) error {
+	// The queries of a pass share the rows that are read. If there are fewer passes than threads
+	// can take, each pass is split by rows.
+	passes := x.passes(queries)
+	x.chooseErrors(ctx, queries, passes)
+	var ranges []*rowRange
+	var terms *terms
+	for k := range passes {
+		pass, n := &passes[k], 1
+		if pass.rows == nil || pass.scan(x) != scoreEach || x.orders(pass) { // computing them takes time and memory for every atom
+			terms = x.r.terms()
+		}
+		for _, j := range pass.js {
+			x.queries[j].hideRows()
+			x.queries[j].sortGiven()
+		}
+		rows := pass.rowCount(x.C)
+		if len(passes) < 2*x.r.Threads && x.r.Threads > 1 {
+			n = max(1, min((2*x.r.Threads+len(passes)-1)/len(passes), (rows+tileRows-1)/tileRows))
+		}
+		pass.ranges = make([]rowRange, n)
+		for i := range pass.ranges {
+			pass.ranges[i] = rowRange{pass: pass, lo: rows * i / n, hi: rows * (i + 1) / n}
+			ranges = append(ranges, &pass.ranges[i])
+		}
+	}
+	later := len(ranges) > x.r.Threads && x.wanted(queries) >= x.C.N
+	err := x.r.Each(ctx, len(ranges), func(base *threads.Scratch, t int) error {
+		w := scratchOf(base)
+		return ranges[t].run(ctx, x, w, terms, later)
+	})
+	if later {
+		err = cmp.Or(x.scoreKept(ctx, ranges), err)
+	}
+	for _, pass := range passes {
+		for k, j := range pass.js {
+			x.take(&x.queries[j], pass.ranges, k)
+		}
+	}
+	return err
+}
+
+// take takes what the ranges of a pass found for its query js[k]: the answer, or, if ctx
+// ended one of them, rows for a partial answer.
+func (x *Scans) take(s *Query, ranges []rowRange, k int) {
+	done, read := true, 0
+	for p := range ranges {
+		done = done && ranges[p].done
+		if k < len(ranges[p].read) {
+			read += ranges[p].read[k]
+		}
+		if k < len(ranges[p].scored) {
+			s.scored += ranges[p].scored[k]
+		}
+	}
+	s.CountRows(read)
+	if s.scored > s.Goal.K+s.C.N/manyScored {
+		x.r.known.wanted.Store(true)
+	}
+	if !done {
+		s.NoteUnlisted(read)
+		for p := range ranges {
+			if k < len(ranges[p].best) {
+				s.partial = append(s.partial, ranges[p].best[k]...)
+			}
+		}
+		return
+	}
+	s.BeginAnswer()
+	for p := range ranges {
+		s.Best.Take(ranges[p].best[k])
+		ranges[p].best[k] = nil
+	}
+	s.EndAnswer()
+}

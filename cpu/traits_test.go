@@ -1,0 +1,37 @@
+package cpu
+
+import (
+	"context"
+	"testing"
+
+	"thresher/backend"
+	"thresher/backend/backendtest"
+	"thresher/collection"
+	"thresher/simd"
+)
+
+// knownRows is a backend that knows the traits of rows from the start.
+type knownRows struct{ backend.Backend }
+
+func (b knownRows) Load(ctx context.Context, c *collection.Collection) (backend.Resident, error) {
+	r, err := b.Backend.Load(ctx, c)
+	if err == nil {
+		r.(*resident).rows.WantTraits()
+	}
+	return r, err
+}
+
+// TestKnownTraits runs the suite's checks of the fields of goals, and a part of the others, with each set of kernels over
+// rows whose traits are known.
+func TestKnownTraits(t *testing.T) {
+	if UnderRace {
+		t.Skip("TestConformance runs the suite")
+	}
+	for k, kern := range simd.Available() {
+		t.Run(kern.String(), func(t *testing.T) {
+			open := func() backend.Backend { return knownRows{New(Options{Threads: 2, Kernels: &kern})} }
+			backendtest.Goals(t, open, backendtest.Part{I: k, Of: 4})
+			backendtest.RunPart(t, open, backendtest.Part{I: k, Of: 8})
+		})
+	}
+}
