@@ -53,12 +53,12 @@ func TestKeysOfSummaries(t *testing.T) {
 	var described struct {
 		Components struct {
 			Schemas struct {
-				Recall    struct{ Properties map[string]any }
+				Recall    struct{ Properties map[string]any } `yaml:"Recall"`
 				Certified struct {
 					Properties struct {
 						Certified struct{ Properties map[string]any }
 					}
-				}
+				} `yaml:"Certified"`
 			}
 		}
 	}
