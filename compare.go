@@ -167,7 +167,7 @@ func (x *Index) Verify(ctx context.Context, req Request, answers []Answer, visit
 	}
 	claimed := make([]batch.Answer, len(answers))
 	for j, a := range answers {
-		claimed[j] = batch.Answer{IDs: a.Rows, Scores: a.Scores, Limited: a.Limited, Certificate: a.Certificate}
+		claimed[j] = batch.Answer{IDs: a.Rows, Scores: a.Scores, SearchScores: x.Metric().SearchedAll(a.Scores64), Limited: a.Limited, Certificate: a.Certificate}
 	}
 	claims := func(yield func(*tasks.Claims, error) bool) {
 		yield(&tasks.Claims{Request: &req, Answers: claimed}, nil)

@@ -32,7 +32,7 @@ const (
 	Adaptive = batch.Adaptive // wrong with probability Delta at most
 )
 
-// Search answers req. If its context or Timeout ends first, it returns the best so far with the error, and
+// Search answers req. If its context or Deadline ends first, it returns the best so far with the error, and
 // certificates with a bound on what is missing. With ExcludeSelf it checks that the queries are the
 // vectors they stand for. Errors in the request are of type *batch.RequestError or *tasks.SelfError.
 func (x *Index) Search(ctx context.Context, req Request) (*Response, error) {

@@ -395,10 +395,10 @@ func TestRefused(t *testing.T) {
 	q := meaning[4:8] // queen, row 1
 	var field *batch.RequestError
 	var self *tasks.SelfError
-	if _, err := index.Search(ctx, thresher.Request{Queries: q, K: 1, ExcludeSelf: true}); !errors.As(err, &self) || self.Query != 0 || self.Atom != 0 {
+	if _, err := index.Search(ctx, thresher.Request{Queries: q, K: 1, ExcludeSelf: true}); !errors.As(err, &self) || self.Query != 0 || self.Vector != 0 {
 		t.Error(err)
 	}
-	if _, err := index.Search(ctx, thresher.Request{Queries: q, K: 1, ExcludeSelf: true, Selves: []int64{2}}); !errors.As(err, &self) || self.Atom != 2 {
+	if _, err := index.Search(ctx, thresher.Request{Queries: q, K: 1, ExcludeSelf: true, Selves: []int64{2}}); !errors.As(err, &self) || self.Vector != 2 {
 		t.Error(err)
 	}
 	if resp, err := index.Search(ctx, thresher.Request{Queries: q, K: 1, ExcludeSelf: true, Selves: []int64{1}}); err != nil || resp.Answers[0].IDs[0] != 3 {

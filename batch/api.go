@@ -60,7 +60,7 @@ type Request struct {
 	// Method is how to search; "" means Auto.
 	Method Method
 	// Plan, if not "", replaces the planner's choice for methods auto, exact, certain
-	// and adaptive. "dense" scans all rows; "gather" scans the rows that Allow and Deny
+	// and adaptive. "dense" scans all rows; "gather" scans the rows that Filter and Exclude
 	// allow, if they exclude any. Otherwise it lists the looks: the number of rest
 	// coordinates of each, ascending, after "mixed" if the first look is at mixed codes,
 	// "signs" for the signs of all or "whole" for all of them; and finally "rescore", the
@@ -87,9 +87,9 @@ type Request struct {
 	// Reaching says, if not 0, about how many atoms reach MinScore for a query without K. It only
 	// serves the choice of the plan.
 	Reaching float64
-	// Allow, if not nil, lists the only row numbers that may be returned;
-	// Deny lists some that may not.
-	Allow, Deny []int64
+	// Filter, if not nil, lists the only row numbers that may be returned;
+	// Exclude lists some that may not.
+	Filter, Exclude []int64
 	// ExcludeSelf says that query j is atom SelfFirst+j and must not return
 	// itself. That it is that atom, value by value, is not checked here: tasks.CheckSelves does.
 	ExcludeSelf bool
@@ -109,8 +109,9 @@ type Request struct {
 	Goals []QueryGoal
 	// SearchScores asks for Answer.SearchScores.
 	SearchScores bool
-	// Timeout, if positive, ends the search with the best so far, as a deadline of its context does.
-	Timeout time.Duration
+	// Deadline, if positive, is the time after which the search ends with the best so far, as it does at a
+	// deadline of its context.
+	Deadline time.Duration
 	// Sigma is the sub-Gaussian parameter of the published methods, in units of the
 	// reward of one coordinate: the product, or for distances that of papers.Distances.
 	// 0 derives it from the range of the data.
@@ -270,7 +271,7 @@ type Stats struct {
 	RowsScored               int64
 	Exact                    int // queries with Certificate.Exact
 	Dense                    int // queries that a look sent to the dense path
-	Partial                  int // queries stopped early
+	Unfinished               int // queries stopped early
 	// VectorsChange and QueriesChange are the largest of the certificates' changes.
 	VectorsChange, QueriesChange float64
 }

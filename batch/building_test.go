@@ -77,9 +77,9 @@ func TestWithoutCodes(t *testing.T) {
 		}
 		switch rapid.IntRange(0, 3).Draw(rt, "filter") {
 		case 0:
-			req.Allow = []int64{int64(r.IntN(n)), int64(n - 1)}
+			req.Filter = []int64{int64(r.IntN(n)), int64(n - 1)}
 		case 1:
-			req.Deny = []int64{int64(r.IntN(n))}
+			req.Exclude = []int64{int64(r.IntN(n))}
 		}
 		if rapid.Bool().Draw(rt, "goals") {
 			req.Goals = make([]batch.QueryGoal, m)

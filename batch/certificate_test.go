@@ -36,7 +36,7 @@ func TestCertificates(t *testing.T) {
 					{K: 1}, {K: 10, Epsilon: .25}, {K: 100, Delta: .2},
 					{K: 10, Method: batch.Exact}, {K: 10, Method: batch.Certain, Epsilon: .5}, {K: 10, Method: batch.Adaptive, Delta: .1},
 					{K: 10, Method: batch.Strict}, {K: 10, Method: batch.PrefixF32},
-					{K: 5, Deny: []int64{1, 3, 5, 7, 9}}, {K: 5, Method: batch.Certain, Allow: []int64{1, 300, 5, 7, 1100, 70}},
+					{K: 5, Exclude: []int64{1, 3, 5, 7, 9}}, {K: 5, Method: batch.Certain, Filter: []int64{1, 300, 5, 7, 1100, 70}},
 					{K: 10, ExcludeSelf: true, Method: batch.Certain},
 				} {
 					req.Queries = queries
@@ -50,9 +50,9 @@ func TestCertificates(t *testing.T) {
 						cert := &a.Certificate
 						what := name + " " + c.Metric.String() + " " + c.Basis.String() + " " + cert.Plan
 						recompute(t, what, c, &req, a)
-						allowed := n - len(req.Deny)
-						if req.Allow != nil {
-							allowed = len(req.Allow)
+						allowed := n - len(req.Exclude)
+						if req.Filter != nil {
+							allowed = len(req.Filter)
 						}
 						if req.ExcludeSelf {
 							allowed--

@@ -107,7 +107,7 @@ func (c *Coalescer) Close() {
 }
 
 // Search answers req as Engine.Search does, with a partial response and an error if ctx ends. It fails with ErrBusy if too many searches
-// wait. Request.Timeout includes the wait, Response.Took does not.
+// wait. Request.Deadline includes the wait, Response.Took does not.
 func (c *Coalescer) Search(ctx context.Context, req Request) (*Response, error) {
 	if err := c.countSearch(); err != nil {
 		return nil, err

@@ -291,9 +291,9 @@ func mixed(t *testing.T, e *batch.Engine, rows []float32, n int) []batch.Request
 		}
 		switch r.IntN(8) {
 		case 0:
-			req.Allow = []int64{int64(j), int64(j) / 2, 3, 5, 8, 13, 21}
+			req.Filter = []int64{int64(j), int64(j) / 2, 3, 5, 8, 13, 21}
 		case 1:
-			req.Deny = []int64{int64(j), int64(c.N - 1)}
+			req.Exclude = []int64{int64(j), int64(c.N - 1)}
 		case 2:
 			req.ExcludeSelf, req.SelfFirst = true, int64(j)
 		case 3:

@@ -32,7 +32,7 @@ func TestCoalescerLeaving(t *testing.T) {
 		soon, done := context.WithTimeout(t.Context(), time.Second)
 		defer done()
 		timed := l.one(4)
-		timed.Timeout = 2 * time.Second
+		timed.Deadline = 2 * time.Second
 		a, b, c, d := l.ask(ctx, l.one(1)), l.ask(soon, l.one(2)), l.ask(t.Context(), l.one(3)), l.ask(t.Context(), timed)
 		cancel()
 		a.unseen(batch.Cancelled)
@@ -126,7 +126,7 @@ func TestCoalescerDeserted(t *testing.T) {
 			t.Fatal(err)
 		}
 		x := b.resp.Answers[0]
-		if c := x.Certificate; len(x.IDs) != 10 || c.StoppedBy != batch.Deadline || c.OpenBound == nil || len(c.Looks) != 1 || b.resp.Stats.Partial != 1 {
+		if c := x.Certificate; len(x.IDs) != 10 || c.StoppedBy != batch.Deadline || c.OpenBound == nil || len(c.Looks) != 1 || b.resp.Stats.Unfinished != 1 {
 			t.Errorf("ids %v, certificate %+v; want the best after one look", x.IDs, c)
 		}
 		if b.took != time.Second {

@@ -131,7 +131,7 @@ func (a *pending) partly(took time.Duration) {
 			a.l.Errorf("query %d: %v", j, ds)
 		}
 	}
-	if a.resp.Complete() || a.resp.Stats.Partial != len(a.resp.Answers) {
+	if a.resp.Complete() || a.resp.Stats.Unfinished != len(a.resp.Answers) {
 		a.l.Errorf("%+v; want all partial", a.resp.Stats)
 	}
 }
@@ -145,7 +145,7 @@ func TestCoalescerDeadlines(t *testing.T) {
 		defer l.close()
 		in := func(j, queries int, d time.Duration) *pending {
 			req := l.one(j)
-			req.Queries, req.Timeout = l.rows[j*l.dim:(j+queries)*l.dim], d
+			req.Queries, req.Deadline = l.rows[j*l.dim:(j+queries)*l.dim], d
 			return l.ask(t.Context(), req)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -159,7 +159,7 @@ func TestCoalescerDeadlines(t *testing.T) {
 		time.Sleep(time.Second)
 		a.partly(time.Second)
 		b.partly(time.Second) // within 1/16 of the elapsed time
-		if told.stats.Partial == 0 {
+		if told.stats.Unfinished == 0 {
 			t.Error("the observer is not told of a partial answer")
 		}
 		cancel()
@@ -187,7 +187,7 @@ func TestCoalescerDense(t *testing.T) {
 		l, i, first := newInterrupting(t, 3, nil)
 		defer l.close()
 		in := func(j int, d time.Duration) *pending {
-			return l.ask(t.Context(), batch.Request{Queries: l.rows[j*l.dim : (j+1)*l.dim], K: 3, Method: batch.Exact, Timeout: d})
+			return l.ask(t.Context(), batch.Request{Queries: l.rows[j*l.dim : (j+1)*l.dim], K: 3, Method: batch.Exact, Deadline: d})
 		}
 		a, stays, b := in(1, time.Second), in(2, 0), in(3, 2*time.Second)
 		i.pass()
@@ -216,7 +216,7 @@ func TestCoalescerFinish(t *testing.T) {
 		var all []*pending
 		for j := range n {
 			req := l.one(j)
-			req.Timeout = time.Duration(2*n-j) * 10 * time.Millisecond // from 2.01 s on
+			req.Deadline = time.Duration(2*n-j) * 10 * time.Millisecond // from 2.01 s on
 			all = append(all, l.ask(t.Context(), req))
 		}
 		i.pass()
@@ -235,11 +235,11 @@ func TestCoalescerFinish(t *testing.T) {
 		partial := 0
 		for j, a := range all {
 			<-a.over
-			if due := j < n-64 && a.req.Timeout <= at+at/16; due && !a.resp.Complete() {
+			if due := j < n-64 && a.req.Deadline <= at+at/16; due && !a.resp.Complete() {
 				partial++
 				a.partly(at)
 			} else if a.right(); a.took != at { // complete: all remaining arms were scored
-				t.Errorf("%d, due after %v, took %v", j, a.req.Timeout, a.took)
+				t.Errorf("%d, due after %v, took %v", j, a.req.Deadline, a.took)
 			}
 		}
 		if partial == 0 {
@@ -271,7 +271,7 @@ func TestCoalescerTimeouts(t *testing.T) {
 				q := rows[j*fixtureDim : (j+8)*fixtureDim]
 				req := batch.Request{Queries: q, K: 10, Method: batch.Adaptive, Plan: "64,whole,rescore", Delta: 1e-9}
 				if r.IntN(4) > 0 {
-					req.Timeout = time.Duration(1 + r.IntN(4e6))
+					req.Deadline = time.Duration(1 + r.IntN(4e6))
 				}
 				if r.IntN(3) == 0 {
 					req.Method, req.Plan = batch.Exact, ""
@@ -285,12 +285,12 @@ func TestCoalescerTimeouts(t *testing.T) {
 				for k := range resp.Answers {
 					a := &resp.Answers[k]
 					cert := a.Certificate
-					if (cert.OpenBound == nil) != (cert.StoppedBy == batch.Done) || req.Timeout == 0 && cert.StoppedBy != batch.Done {
-						t.Errorf("timeout %v: %+v", req.Timeout, cert)
+					if (cert.OpenBound == nil) != (cert.StoppedBy == batch.Done) || req.Deadline == 0 && cert.StoppedBy != batch.Done {
+						t.Errorf("timeout %v: %+v", req.Deadline, cert)
 					}
 					ds := explain(t, o, c, q[k*fixtureDim:(k+1)*fixtureDim], goal(c, 10), a)
 					if backendtest.Count(ds, backendtest.Wrong)+backendtest.Count(ds, backendtest.BoundFailed) > 0 {
-						t.Errorf("timeout %v, stopped by %s: %v", req.Timeout, cert.StoppedBy, ds)
+						t.Errorf("timeout %v, stopped by %s: %v", req.Deadline, cert.StoppedBy, ds)
 					}
 				}
 				judge.Unlock()
@@ -307,7 +307,7 @@ func TestCoalescerLostWhileLeft(t *testing.T) {
 		l, i, first := newInterrupting(t, 7, &batch.Options{Fallback: cpu.New(cpu.Options{Threads: 1})})
 		defer l.close()
 		timed := l.one(1)
-		timed.Timeout = time.Second
+		timed.Deadline = time.Second
 		a, b, c := l.ask(t.Context(), timed), l.ask(t.Context(), l.one(2)), l.ask(t.Context(), l.one(3))
 		i.pass()
 		first.right()

@@ -74,8 +74,8 @@ func TestDeadlines(t *testing.T) {
 							}
 						}
 					}
-					if resp.Complete() != (resp.Stats.Partial == 0) || !struck && !resp.Complete() {
-						t.Fatalf("%s, struck after %d: complete %v with %d partial answers", method, polls, resp.Complete(), resp.Stats.Partial)
+					if resp.Complete() != (resp.Stats.Unfinished == 0) || !struck && !resp.Complete() {
+						t.Fatalf("%s, struck after %d: complete %v with %d partial answers", method, polls, resp.Complete(), resp.Stats.Unfinished)
 					}
 				}
 				if partial == 0 || found == 0 {
@@ -90,7 +90,7 @@ func TestDeadlines(t *testing.T) {
 func TestTimeoutOver(t *testing.T) {
 	rows := vectors.Gaussian(vectors.Rand(1), 3000, 40)
 	e := open(t, rows, 40, &collection.Options{Metric: collection.InnerProduct}, 1)
-	resp, err := e.Search(t.Context(), batch.Request{Queries: rows[:80], K: 3, Timeout: time.Nanosecond})
+	resp, err := e.Search(t.Context(), batch.Request{Queries: rows[:80], K: 3, Deadline: time.Nanosecond})
 	if err := misstated(resp, err); err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestTimeoutOver(t *testing.T) {
 			t.Errorf("certificate %+v", c)
 		}
 	}
-	if resp.Complete() || resp.Stats.Partial != 2 {
-		t.Errorf("complete %v, %d partial answers of 2", resp.Complete(), resp.Stats.Partial)
+	if resp.Complete() || resp.Stats.Unfinished != 2 {
+		t.Errorf("complete %v, %d partial answers of 2", resp.Complete(), resp.Stats.Unfinished)
 	}
 }

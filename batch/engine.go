@@ -233,10 +233,10 @@ func (e *Engine) current(ctx context.Context) (*Engine, error) {
 
 // withTimeout returns ctx with the request's timeout, counted from now.
 func (r *Request) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
-	if r.Timeout <= 0 {
+	if r.Deadline <= 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeout(ctx, r.Timeout)
+	return context.WithTimeout(ctx, r.Deadline)
 }
 
 // search answers w without a coalescer, part by part.
@@ -373,7 +373,7 @@ func (s *Stats) Add(more *Stats) {
 	s.RowsScored += more.RowsScored
 	s.Exact += more.Exact
 	s.Dense += more.Dense
-	s.Partial += more.Partial
+	s.Unfinished += more.Unfinished
 	s.VectorsChange, s.QueriesChange = max(s.VectorsChange, more.VectorsChange), max(s.QueriesChange, more.QueriesChange)
 }
 
@@ -390,7 +390,7 @@ func (s *Stats) add(c *Certificate) {
 		s.Dense++
 	}
 	if c.StoppedBy != Done {
-		s.Partial++
+		s.Unfinished++
 	}
 	s.VectorsChange, s.QueriesChange = max(s.VectorsChange, c.VectorsChange), max(s.QueriesChange, c.QueryChange)
 }

@@ -11,34 +11,34 @@ import (
 // longer one becomes a bitmap of all atoms.
 const fewListed = 4096
 
-// filter returns the filter of req's Allow and Deny; nil allows all atoms.
+// filter returns the filter of req's Filter and Exclude; nil allows all atoms.
 func (e *Engine) filter(req *Request) (*backend.Filter, error) {
 	n := e.c.N
-	if req.Allow == nil && len(req.Deny) == 0 {
+	if req.Filter == nil && len(req.Exclude) == 0 {
 		return nil, nil
 	}
-	if err := e.checkRows("allow", -1, req.Allow); err != nil {
+	if err := e.checkRows("filter", -1, req.Filter); err != nil {
 		return nil, err
 	}
-	if err := e.checkRows("deny", -1, req.Deny); err != nil {
+	if err := e.checkRows("exclude", -1, req.Exclude); err != nil {
 		return nil, err
 	}
-	if req.Allow != nil && len(req.Deny) == 0 && len(req.Allow) <= n/fewListed {
-		atoms := make([]uint32, len(req.Allow))
-		for k, row := range req.Allow {
+	if req.Filter != nil && len(req.Exclude) == 0 && len(req.Filter) <= n/fewListed {
+		atoms := make([]uint32, len(req.Filter))
+		for k, row := range req.Filter {
 			atoms[k] = e.inverse[row]
 		}
 		return backend.ListFilter(e.c.Order, atoms), nil
 	}
 	b := make([]uint64, (n+63)/64)
-	if req.Allow == nil {
+	if req.Filter == nil {
 		setBits(b, n)
 	}
-	for _, row := range req.Allow {
+	for _, row := range req.Filter {
 		i := e.inverse[row]
 		b[i/64] |= 1 << (i % 64)
 	}
-	for _, row := range req.Deny {
+	for _, row := range req.Exclude {
 		i := e.inverse[row]
 		b[i/64] &^= 1 << (i % 64)
 	}

@@ -38,7 +38,7 @@ func BenchmarkFilters(b *testing.B) {
 					req := batch.Request{K: 10, Method: method}
 					if x.allowed > 0 {
 						for _, row := range order[:x.allowed] {
-							req.Allow = append(req.Allow, int64(row))
+							req.Filter = append(req.Filter, int64(row))
 						}
 					}
 					var last *batch.Response

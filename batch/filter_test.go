@@ -49,16 +49,16 @@ func TestFilters(t *testing.T) {
 			req  batch.Request
 			keep func(j int, row int64) bool
 		}{
-			{"allow", batch.Request{Allow: odd}, func(_ int, r int64) bool { return r%2 == 1 }},
-			{"allow one", batch.Request{Allow: []int64{33, 33}}, func(_ int, r int64) bool { return r == 33 }},
-			{"allow none", batch.Request{Allow: []int64{}}, func(int, int64) bool { return false }},
-			{"allow all", batch.Request{Allow: every}, func(int, int64) bool { return true }},
-			{"deny", batch.Request{Deny: odd}, func(_ int, r int64) bool { return r%2 == 0 }},
-			{"deny all but two", batch.Request{Deny: most}, func(_ int, r int64) bool { return r == 17 || r == 400 }},
-			{"deny all", batch.Request{Deny: every}, func(int, int64) bool { return false }},
-			{"allow and deny", batch.Request{Allow: odd, Deny: []int64{1, 3, 101, 103}}, func(_ int, r int64) bool { return r%2 == 1 && !slices.Contains([]int64{1, 3, 101, 103}, r) }},
+			{"filter", batch.Request{Filter: odd}, func(_ int, r int64) bool { return r%2 == 1 }},
+			{"allow one", batch.Request{Filter: []int64{33, 33}}, func(_ int, r int64) bool { return r == 33 }},
+			{"allow none", batch.Request{Filter: []int64{}}, func(int, int64) bool { return false }},
+			{"allow all", batch.Request{Filter: every}, func(int, int64) bool { return true }},
+			{"exclude", batch.Request{Exclude: odd}, func(_ int, r int64) bool { return r%2 == 0 }},
+			{"deny all but two", batch.Request{Exclude: most}, func(_ int, r int64) bool { return r == 17 || r == 400 }},
+			{"deny all", batch.Request{Exclude: every}, func(int, int64) bool { return false }},
+			{"allow and deny", batch.Request{Filter: odd, Exclude: []int64{1, 3, 101, 103}}, func(_ int, r int64) bool { return r%2 == 1 && !slices.Contains([]int64{1, 3, 101, 103}, r) }},
 			{"exclude self", batch.Request{ExcludeSelf: true, SelfFirst: first}, func(j int, r int64) bool { return r != int64(first+j) }},
-			{"exclude self, allow", batch.Request{ExcludeSelf: true, SelfFirst: first, Allow: odd}, func(j int, r int64) bool { return r%2 == 1 && r != int64(first+j) }},
+			{"exclude self, allow", batch.Request{ExcludeSelf: true, SelfFirst: first, Filter: odd}, func(j int, r int64) bool { return r%2 == 1 && r != int64(first+j) }},
 		} {
 			for _, method := range []batch.Method{batch.Auto, batch.Exact, batch.Certain, batch.Adaptive, batch.Strict} {
 				req := x.req

@@ -46,12 +46,12 @@ func TestFilteredIsTheCollectionOfAllowed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		req.Allow = allow
+		req.Filter = allow
 		if rapid.Bool().Draw(t, "denied instead") {
-			req.Allow = nil
+			req.Filter = nil
 			for i := range int64(n) {
 				if _, ok := slices.BinarySearch(allow, i); !ok {
-					req.Deny = append(req.Deny, i)
+					req.Exclude = append(req.Exclude, i)
 				}
 			}
 		}
@@ -101,7 +101,7 @@ func TestFewAllowedCostFew(t *testing.T) {
 	e := open(t, rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1}, 1)
 	for _, m := range []int{1, 100} {
 		for _, method := range []batch.Method{batch.Auto, batch.Exact, batch.Certain, batch.Adaptive} {
-			for _, req := range []batch.Request{{Allow: allow}, {Deny: deny}, {Allow: allow, ExcludeSelf: true, SelfFirst: 7}} {
+			for _, req := range []batch.Request{{Filter: allow}, {Exclude: deny}, {Filter: allow, ExcludeSelf: true, SelfFirst: 7}} {
 				req.Queries, req.K, req.Method = rows[:m*dim], 3, method
 				resp := search(t, e, req)
 				if resp.Stats.Pulls != int64(m*few*dim) || resp.Stats.RowsScored != int64(m*few) || resp.Answers[0].Certificate.Plan != "gather" {
@@ -126,7 +126,7 @@ func TestPullsCountWhatIsRead(t *testing.T) {
 			allow = append(allow, int64(row))
 		}
 		for _, m := range []int{1, 2, 40} {
-			req := batch.Request{Queries: rows[:m*dim], K: 1, Allow: allow, Method: batch.Exact, Plan: "dense"}
+			req := batch.Request{Queries: rows[:m*dim], K: 1, Filter: allow, Method: batch.Exact, Plan: "dense"}
 			for j, a := range search(t, e, req).Answers {
 				if c := a.Certificate; c.Pulls != n*dim || c.Bytes != 4*n*dim || c.DensePulls != int64(few*dim) {
 					t.Errorf("query %d of %d, %d allowed: %d pulls of %d, %d bytes", j, m, few, c.Pulls, c.DensePulls, c.Bytes)
@@ -156,7 +156,7 @@ func TestPlansOfFilters(t *testing.T) {
 		if _, err := e.Search(t.Context(), req); err == nil {
 			t.Errorf("%s gathers without a filter", method)
 		}
-		req.Allow = []int64{5, 6}
+		req.Filter = []int64{5, 6}
 		c := search(t, e, req).Answers[0].Certificate
 		if c.Plan != "gather" || c.Guarantee != batch.GuaranteeExact || !c.Exact || c.Delta != 0 || method != batch.Auto && c.Method != method {
 			t.Errorf("%s: %+v", method, c)

@@ -23,7 +23,7 @@ func TestFewAllowedTakeLittle(t *testing.T) {
 	rows := vectors.PowerLaw(vectors.Rand(1), n, dim)
 	e := open(t, rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1}, 1)
 	for _, m := range []int{1, 100} {
-		req := batch.Request{Queries: rows[:m*dim], K: 3, Allow: []int64{5, 70, 9000, 60000}}
+		req := batch.Request{Queries: rows[:m*dim], K: 3, Filter: []int64{5, 70, 9000, 60000}}
 		search(t, e, req)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

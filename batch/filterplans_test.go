@@ -41,7 +41,7 @@ func TestFiltersShareAPlan(t *testing.T) {
 	for range 200 {
 		req := Request{Queries: rows[:64], K: 1}
 		for _, row := range r.Perm(5000)[:1000+r.IntN(40)] {
-			req.Allow = append(req.Allow, int64(row))
+			req.Filter = append(req.Filter, int64(row))
 		}
 		w, err := e.newWork(&req, nil)
 		if err != nil {

@@ -19,7 +19,7 @@ type QueryGoal struct {
 	K int
 	// MinScore and MaxScore, if not nil, replace those of the Request.
 	MinScore, MaxScore *float64
-	// Exclude lists row numbers that may not be returned, in addition to Request.Deny, in
+	// Exclude lists row numbers that may not be returned, in addition to Request.Exclude, in
 	// any order.
 	Exclude []int64
 	// Candidates lists row numbers of atoms that are probably among the best, from an index,

@@ -67,7 +67,7 @@ func drawGoalsCase(t *rapid.T) goalsCase {
 		}
 	}
 	if rapid.Bool().Draw(t, "denied") {
-		req.Deny = rows.Draw(t, "deny")
+		req.Exclude = rows.Draw(t, "exclude")
 	}
 	limit := rapid.Float64Range(-1, 3)
 	if metric == collection.Euclidean {

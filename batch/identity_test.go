@@ -35,7 +35,7 @@ func TestConcurrentSearches(t *testing.T) {
 			{Queries: queries, K: 10},
 			{Queries: queries, K: 1, Method: batch.Certain},
 			{Queries: queries[:3*dim], K: 5, Method: batch.Exact},
-			{Queries: queries, K: 10, Deny: []int64{1, 2, 3}, Epsilon: .5},
+			{Queries: queries, K: 10, Exclude: []int64{1, 2, 3}, Epsilon: .5},
 		}
 		if basis == collection.Raw {
 			requests = append(requests, batch.Request{Queries: queries[:2*dim], K: 2, Method: batch.BanditMIPSBeta}, batch.Request{Queries: queries[:2*dim], K: 2, Method: batch.Strict})

@@ -38,7 +38,7 @@ func TestLaterOnly(t *testing.T) {
 				found := map[[2]int64]int{}
 				for lo := 0; lo < n; lo += 250 {
 					resp, err := e.Search(ctx, batch.Request{Queries: c.Rows[lo*dim : min(lo+250, n)*dim], MinScore: &least, Method: x.method, Plan: x.plan,
-						ExcludeSelf: true, SelfFirst: int64(lo), LaterOnly: later, Deny: deny})
+						ExcludeSelf: true, SelfFirst: int64(lo), LaterOnly: later, Exclude: deny})
 					if err != nil {
 						t.Fatal(err)
 					}

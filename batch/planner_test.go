@@ -381,7 +381,7 @@ func TestPlansAreRememberedApart(t *testing.T) {
 	}
 	for range 2 {
 		for _, req := range []batch.Request{
-			{K: 10}, {K: 1}, {K: 10, Delta: 1e-5}, {K: 10, Deny: deny}, {K: 10, Plan: "128,rescore"}, {K: 10, Plan: "64,128,rescore"},
+			{K: 10}, {K: 1}, {K: 10, Delta: 1e-5}, {K: 10, Exclude: deny}, {K: 10, Plan: "128,rescore"}, {K: 10, Plan: "64,128,rescore"},
 			{K: 10, Method: batch.Certain}, {K: 10, Method: batch.Exact}, {K: 10, Method: batch.Adaptive},
 		} {
 			req.Queries = c.Rows[:dim]

@@ -68,7 +68,7 @@ func TestStoppedIsNotCertain(t *testing.T) {
 			for _, search := range []func(context.Context, batch.Request) (*batch.Response, error){e.Search, co.Search} {
 				for _, r := range []batch.Request{req, ks} {
 					resp, err := search(ended, r)
-					if resp == nil || !errors.Is(err, context.Canceled) || resp.Stats.Partial != m || len(resp.Answers) != m {
+					if resp == nil || !errors.Is(err, context.Canceled) || resp.Stats.Unfinished != m || len(resp.Answers) != m {
 						t.Fatalf("%s: response %v, error %v; want a partial response of %d answers with the context's error", method, resp, err, m)
 					}
 					if err := misstated(resp, err); err != nil {

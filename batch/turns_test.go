@@ -107,7 +107,7 @@ func TestTurnsEnd(t *testing.T) {
 	close(l.gate.opened)
 	defer l.close()
 	req := l.one(0)
-	req.Queries, req.Timeout = l.rows[:768*l.dim], time.Minute
+	req.Queries, req.Deadline = l.rows[:768*l.dim], time.Minute
 	ctx, cancel := context.WithCancel(t.Context())
 	turns := &turnstile{length: 1, next: func(_ context.Context, turn int) error {
 		if turn == 3 {

@@ -11,13 +11,13 @@ import (
 type Info struct {
 	Path      string `json:"path"`
 	Version   int    `json:"version"`
-	N         int    `json:"atoms"`
-	Dim       int    `json:"dimension"`
+	N         int    `json:"vectors"`
+	Dim       int    `json:"dim"`
 	Metric    string `json:"metric"`
 	Basis     string `json:"basis"`
 	Seed      uint64 `json:"seed"`
 	Head      int    `json:"head"`
-	Rotated   int    `json:"rotated_dimension"`
+	Rotated   int    `json:"rotated_dim"`
 	FileBytes int64  `json:"file_bytes"`
 	// Rounded is what rounding the rows given to float32 changed, nil if nothing.
 	Rounded *dataset.Change `json:"rounded,omitempty"`

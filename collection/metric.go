@@ -194,6 +194,26 @@ func (m Metric) Shown(score float64) float64 {
 	return score
 }
 
+// Searched converts a score that users see, in float64, to the search score that Shown made it of.
+func (m Metric) Searched(shown float64) float64 {
+	if m == Euclidean {
+		return 0 - shown/2 // no -0
+	}
+	return shown
+}
+
+// SearchedAll returns Searched of each score, nil for nil.
+func (m Metric) SearchedAll(shown []float64) []float64 {
+	if shown == nil {
+		return nil
+	}
+	scores := make([]float64, len(shown))
+	for i, x := range shown {
+		scores[i] = m.Searched(x)
+	}
+	return scores
+}
+
 // ShowAll writes Shown of each search score to out, which is as long.
 func ShowAll[T float32 | float64](m Metric, out []T, scores []float64) {
 	out = out[:len(scores)]

@@ -33,19 +33,19 @@ type Sources struct {
 	Names map[string]func(string) (string, error)
 }
 
-// Problem is an invalid setting.
-type Problem struct {
+// SettingError is an invalid setting.
+type SettingError struct {
 	Key    string
 	Origin Origin
 	Err    error
 }
 
-func (p Problem) Error() string { return fmt.Sprintf("%s: %v (%s)", p.Key, p.Err, p.Origin) }
+func (p SettingError) Error() string { return fmt.Sprintf("%s: %v (%s)", p.Key, p.Err, p.Origin) }
 
-func (p Problem) Unwrap() error { return p.Err }
+func (p SettingError) Unwrap() error { return p.Err }
 
 // InvalidError lists all problems of a configuration.
-type InvalidError struct{ Problems []Problem }
+type InvalidError struct{ Problems []SettingError }
 
 func (e *InvalidError) Error() string {
 	lines := make([]string, len(e.Problems))
@@ -127,7 +127,7 @@ func Load(src Sources) (*Config, error) {
 			continue // not given
 		}
 		if err := assign(c, s, value, src.Choices[s.key], src.Names[s.key]); err != nil {
-			problems = append(problems, Problem{Key: s.key, Origin: origin, Err: err})
+			problems = append(problems, SettingError{Key: s.key, Origin: origin, Err: err})
 		}
 	}
 	if len(problems) > 0 {
@@ -155,14 +155,14 @@ func readFile(v *viper.Viper, path string) error {
 }
 
 // unknownKeys returns a problem for each key of the file that is not a setting.
-func unknownKeys(v *viper.Viper, file string, all []setting) []Problem {
-	var unknown []Problem
+func unknownKeys(v *viper.Viper, file string, all []setting) []SettingError {
+	var unknown []SettingError
 	keys := v.AllKeys()
 	slices.Sort(keys)
 	for _, key := range keys {
 		known := slices.ContainsFunc(all, func(s setting) bool { return s.key == key })
 		if !known {
-			unknown = append(unknown, Problem{Key: key, Origin: Origin{FromFile, file}, Err: errors.New("unknown key")})
+			unknown = append(unknown, SettingError{Key: key, Origin: Origin{FromFile, file}, Err: errors.New("unknown key")})
 		}
 	}
 	return unknown

@@ -135,9 +135,9 @@ func loopback(address string) bool {
 // need not call it. The error is an *InvalidError that lists every problem.
 func (c *Config) CheckServer() error {
 	s := &c.Server
-	var problems []Problem
+	var problems []SettingError
 	wrong := func(key, format string, args ...any) {
-		problems = append(problems, Problem{Key: key, Origin: c.origins[key], Err: fmt.Errorf(format, args...)})
+		problems = append(problems, SettingError{Key: key, Origin: c.origins[key], Err: fmt.Errorf(format, args...)})
 	}
 	if !s.Loopback() && len(s.Tokens) == 0 && !s.Insecure {
 		wrong("listen", "%s can be reached from other machines and no tokens are set; set tokens, or insecure to serve without tokens", s.Listen)

@@ -27,7 +27,7 @@ var ofOrchestrators = regexp.MustCompile(`^THRESHER_([A-Z0-9_]+_)?(SERVICE_HOST|
 
 // misspelt returns a problem for each variable of the environment that is nearly the name of one that is read, and the
 // names of those that begin like them and are otherwise unknown.
-func misspelt(all []setting) (problems []Problem, unknown []string) {
+func misspelt(all []setting) (problems []SettingError, unknown []string) {
 	known := slices.Clone(otherVariables)
 	for _, s := range all {
 		known = append(known, s.variable())
@@ -38,12 +38,12 @@ func misspelt(all []setting) (problems []Problem, unknown []string) {
 			continue
 		}
 		if near := nearest(name, known); near != "" {
-			problems = append(problems, Problem{Key: name, Origin: Origin{FromEnvironment, name}, Err: fmt.Errorf("no such variable; is %s meant?", near)})
+			problems = append(problems, SettingError{Key: name, Origin: Origin{FromEnvironment, name}, Err: fmt.Errorf("no such variable; is %s meant?", near)})
 			continue
 		}
 		unknown = append(unknown, name)
 	}
-	slices.SortFunc(problems, func(a, b Problem) int { return strings.Compare(a.Key, b.Key) })
+	slices.SortFunc(problems, func(a, b SettingError) int { return strings.Compare(a.Key, b.Key) })
 	slices.Sort(unknown)
 	return problems, unknown
 }

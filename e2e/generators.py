@@ -50,15 +50,20 @@ def before_call(_context: Any, case: Any, _kwargs: Any) -> None:
 
 def in_time(options: dict[str, Any]) -> None:
     """A very short deadline correctly gives a 504: make valid ones long enough."""
-    try:
-        timeout = float(options["timeout_ms"])
-    except (KeyError, TypeError, ValueError):
-        return
-    if LEAST_TIMEOUT <= timeout < 10_000:
-        options["timeout_ms"] = 10_000
+    for name in ("deadline_ms", "timeout_ms"):
+        try:
+            deadline = float(options[name])
+        except (KeyError, TypeError, ValueError):
+            continue
+        if LEAST_DEADLINE <= deadline < 10_000:
+            options[name] = 10_000
 
 
-LEAST_TIMEOUT = 0.001
+LEAST_DEADLINE = 0.001
+# former names, which are refused beside the present ones
+FORMER = {"timeout_ms": "deadline_ms", "allow": "filter", "deny": "exclude", "replace": "overwrite"}
+# limits of l2, a metric that the collection does not have
+DISTANCES = ("max_distance", "min_distance")
 # allowed as parameters even if the body is JSON
 BESIDE_JSON = {"wait", "lenient"}
 
@@ -70,6 +75,7 @@ def settle(case: Any) -> None:
         for name in set(case.query or ()) - BESIDE_JSON:
             del case.query[name]
         (case.headers or {}).pop("Inference-Header-Content-Length", None)
+    present(case.query or {})
     body = case.body
     if not isinstance(body, dict):
         return
@@ -90,10 +96,11 @@ def settle(case: Any) -> None:
     if "queries" in body:
         body["queries"] = [[max(-9, min(9, row[0]))] * DIMENSION for row in body["queries"]]
     for options in (body, body.get("parameters") or {}, body.get("search") or {}):
+        present(options)
         if options.get("method") not in (None, "auto", "exact", "certain", "adaptive"):
             options["method"] = "auto"  # other methods need special collections
         options.pop("plan", None)  # so do plans
-        for name in {"allow", "deny"} & options.keys():
+        for name in {"filter", "allow", "exclude", "deny"} & options.keys():
             options[name] = whole(options[name])
         if "min_score" in options:  # which may be greater
             options.pop("max_score", None)
@@ -111,6 +118,18 @@ def settle(case: Any) -> None:
         body["inputs"] = tensors(body["inputs"], body.get("parameters", {}))
     if "outputs" in body:
         body["outputs"] = outputs(body["outputs"])
+
+
+def present(options: dict[str, Any]) -> None:
+    """One name of each option, and none of distances."""
+    for former, name in FORMER.items():
+        if name in options:
+            options.pop(former, None)
+    for name in DISTANCES:
+        options.pop(name, None)
+    if isinstance(options.get("goals"), dict):
+        for name in DISTANCES:
+            options["goals"].pop(f"{name}_column", None)
 
 
 def listed(body: dict[str, Any]) -> None:
@@ -145,7 +164,7 @@ def stated(body: dict[str, Any]) -> None:
 def goals(given: list[dict[str, Any]], count: int, options: dict[str, Any]) -> list[dict[str, Any]]:
     """As many goals as queries, without a greatest score that may be below the least."""
     options.pop("max_score", None)
-    given = [{k: whole(v) for k, v in g.items() if k != "max_score"} for g in given]
+    given = [{k: whole(v) for k, v in g.items() if k not in ("max_score", *DISTANCES)} for g in given]
     return (given + [{}] * count)[:count]
 
 

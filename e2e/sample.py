@@ -16,7 +16,7 @@ DELTA = 1e-6
 
 def rows(server: Server, info: dict, count: int) -> tuple[list[Any], np.ndarray]:
     """Ids and vectors of some rows, those nearest to a random direction."""
-    query = np.random.default_rng(1).standard_normal(info["dimension"])
+    query = np.random.default_rng(1).standard_normal(info["dim"])
     path = f"/v1/collections/{info['name']}"
     ids = server.ask(f"{path}/search", {"queries": [query.tolist()], "k": count})["results"][0]["ids"]
     vectors = [server.ask(f"{path}/rows/{quote(str(i), safe='')}")["vector"] for i in ids]

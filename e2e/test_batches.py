@@ -97,7 +97,7 @@ def test_a_job_answers_in_order_and_keeps_its_errors_apart(client: openai.OpenAI
 
 def test_a_file_in_use_stays_until_its_job_ends(client: openai.OpenAI, demo: dict) -> None:
     endpoint = f"/v1/collections/{demo['name']}/search"
-    vector = [1.0] * demo["dimension"]
+    vector = [1.0] * demo["dim"]
     text = "\n".join(line(i, endpoint, vector, method="exact") for i in range(3000))
     file = client.files.create(file=("long.jsonl", text.encode()), purpose="batch")
     made = client.batches.create(input_file_id=file.id, endpoint=endpoint, completion_window="24h")  # type: ignore[arg-type]

@@ -91,7 +91,7 @@ def test_recall_and_certify(server: Server, atoms: np.ndarray, queries: np.ndarr
     assert report["recall_low"] < report["recall"] < report["recall_high"]
     assert report["scores"]["form"] == "inner products" and report["scores"]["wrong"] == 1
     assert report["scores"]["sample"][0]["query"] == 3
-    missed = {m["query"]: m["missed"] for m in report["misses"]}
+    missed = {m["query"]: m["missed"] for m in report["missed"]}
     for j, ids in enumerate(truth):
         assert missed.get(j, []) == [i for i in ids if i not in answers[j]["ids"]]
     proven = server.ask("/v1/collections/numbered/certify", body)

@@ -129,7 +129,7 @@ def test_errors_name_what_is_wrong(
 
 
 def test_a_message_too_large_is_refused(client: triton.InferenceServerClient, demo: dict) -> None:
-    huge = np.zeros((17 << 20) // demo["dimension"] * demo["dimension"], np.float32).reshape(-1, demo["dimension"])
+    huge = np.zeros((17 << 20) // demo["dim"] * demo["dim"], np.float32).reshape(-1, demo["dim"])
     with pytest.raises(InferenceServerException) as refused:
         client.infer(demo["name"], [tensor("queries", huge, "FP32")])
     assert refused.value.status() == "StatusCode.RESOURCE_EXHAUSTED"

@@ -47,7 +47,7 @@ def test_server_and_model_describe_themselves(client: triton.InferenceServerClie
     assert model["name"] == demo["name"] and str(demo["version"]) in model["versions"]
     inputs = {i["name"]: i for i in model["inputs"]}
     outputs = {o["name"]: o for o in model["outputs"]}
-    assert inputs["queries"]["datatype"] == "FP32" and inputs["queries"]["shape"][1] in (demo["dimension"], -1)
+    assert inputs["queries"]["datatype"] == "FP32" and inputs["queries"]["shape"][1] in (demo["dim"], -1)
     kinds = {"ids": "INT64", "scores": "FP32", "exact": "BOOL", "pulls": "INT64"}
     assert {n: outputs[n]["datatype"] for n in kinds} == kinds
 
@@ -69,7 +69,7 @@ def test_answers_are_those_of_a_dense_scan(
     np.testing.assert_allclose(result.as_numpy("scores"), scores, rtol=1e-5)
     assert result.as_numpy("exact").dtype == bool and result.as_numpy("exact").shape == (QUERIES,)
     pulls = result.as_numpy("pulls")
-    assert (pulls > 0).all() and (pulls <= demo["count"] * (demo["dimension"] + 32)).all()
+    assert (pulls > 0).all() and (pulls <= demo["count"] * (demo["dim"] + 32)).all()
 
 
 def test_parameters_do_as_tensors_do(client: triton.InferenceServerClient, demo: dict, queries: np.ndarray) -> None:
@@ -130,7 +130,7 @@ def test_errors_name_what_is_wrong(
         if values is None:
             values = queries[:1]
         elif values is NAN:
-            values = np.full((1, demo["dimension"]), NAN, np.float32)
+            values = np.full((1, demo["dim"]), NAN, np.float32)
         tensors.append(tensor(name, values, kind, binary))
     with pytest.raises(InferenceServerException) as refused:
         client.infer(model or demo["name"], tensors)
@@ -172,7 +172,7 @@ def test_configuration_statistics_and_index(
     config = client.get_model_config(demo["name"])
     inputs = {i["name"]: i for i in config["input"]}
     assert config["name"] == demo["name"] and config["max_batch_size"] == 0
-    assert inputs["queries"]["data_type"] == "TYPE_FP32" and inputs["queries"]["dims"] == [-1, demo["dimension"]]
+    assert inputs["queries"]["data_type"] == "TYPE_FP32" and inputs["queries"]["dims"] == [-1, demo["dim"]]
     assert inputs["k"]["optional"] and {o["name"] for o in config["output"]} >= {"ids", "scores"}
 
     def counted() -> dict:

@@ -66,11 +66,11 @@ def value(text: str, name: str) -> float:
 def test_every_metric_is_there_and_counts(server: Server, demo: dict) -> None:
     before = scrape(server)
     search = f"/v1/collections/{demo['name']}/search"
-    server.ask(search, {"queries": [[1.0] * demo["dimension"]] * 3, "k": 2})
+    server.ask(search, {"queries": [[1.0] * demo["dim"]] * 3, "k": 2})
     after = scrape(server)
     assert value(after, "thresher_queries_total") == value(before, "thresher_queries_total") + 3
     dense = value(after, "thresher_dense_pulls_total") - value(before, "thresher_dense_pulls_total")
-    assert dense == 3 * demo["count"] * demo["dimension"]
+    assert dense == 3 * demo["count"] * demo["dim"]
     assert value(after, "thresher_pulls_total") > value(before, "thresher_pulls_total")
     missing = [n for n in NAMES if f"# TYPE {n} " not in after]
     # A counter is not written before its first labels occur.

@@ -91,7 +91,7 @@ def test_the_certificate_is_told_and_drawn(tab: Tab, server: Server, demo: dict)
     promise = ("Promise", "0.01", "random rotation", "checked by simulation, not proven")
     for part in (*promise, "that a dense scan reads", "times fewer", "Method adaptive"):
         assert part in said
-    body = {"queries": vectors.tolist(), "k": 10, "method": "adaptive", "deny": ids[:1], "include": ["rounds"]}
+    body = {"queries": vectors.tolist(), "k": 10, "method": "adaptive", "exclude": ids[:1], "include": ["rounds"]}
     looks = server.ask(f"/v1/collections/{demo['name']}/search", body)["results"][0]["rounds"]
     picture = page.locator("#looks svg")
     expect(picture.locator("circle")).to_have_count(len(looks) + 1)
@@ -248,7 +248,7 @@ def test_large_ids_come_back_as_they_were(tab: Tab, server: Server) -> None:
     assert found(page) == [str(large)]
     with page.expect_request("**/search") as asked:
         page.get_by_role("button", name=str(large)).click()
-    assert json.loads(asked.value.post_data or "")["deny"] == [large]
+    assert json.loads(asked.value.post_data or "")["exclude"] == [large]
 
 
 def test_many_looks_and_all_states_fit(tab: Tab, server: Server) -> None:

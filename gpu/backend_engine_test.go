@@ -431,7 +431,7 @@ func TestCoalesced(t *testing.T) {
 		var wg sync.WaitGroup
 		search := func(j int, d time.Duration) {
 			wg.Go(func() {
-				req := batch.Request{Queries: w.set.Query(j), K: 3, Method: batch.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore", Timeout: d}
+				req := batch.Request{Queries: w.set.Query(j), K: 3, Method: batch.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore", Deadline: d}
 				var err error
 				if got[j], err = c.Search(t.Context(), req); errors.Is(err, context.DeadlineExceeded) != (j == 1) {
 					t.Error(err)

@@ -25,8 +25,8 @@ func graphRequests(s *served, m int) []batch.Request {
 		for _, req := range []batch.Request{
 			{Method: batch.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore"}, {Method: batch.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore", K: 3},
 			{Method: batch.Certain, Plan: "whole,rescore"}, {Method: batch.Exact},
-			{Method: batch.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore", Deny: []int64{3, 5, 8, 13}},
-			{Method: batch.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore", Allow: []int64{1, 2, 3, 500, 501, 700, 900, 1000, 1001, 1099, 1150}},
+			{Method: batch.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore", Exclude: []int64{3, 5, 8, 13}},
+			{Method: batch.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore", Filter: []int64{1, 2, 3, 500, 501, 700, 900, 1000, 1001, 1099, 1150}},
 			{Method: batch.Certain, Plan: "64,whole,rescore", MaxScore: new(float64), MinScore: &low},
 		} {
 			if req.K == 0 {

@@ -224,7 +224,7 @@ func (t *triangle) search(ctx context.Context, first int64, rows int) (*batch.Re
 // addStats adds the figures of some searches to those of others.
 func addStats(to, s *batch.Stats) {
 	to.Pulls, to.DensePulls, to.Bytes, to.RowsScored = to.Pulls+s.Pulls, to.DensePulls+s.DensePulls, to.Bytes+s.Bytes, to.RowsScored+s.RowsScored
-	to.Exact, to.Dense, to.Partial = to.Exact+s.Exact, to.Dense+s.Dense, to.Partial+s.Partial
+	to.Exact, to.Dense, to.Unfinished = to.Exact+s.Exact, to.Dense+s.Dense, to.Unfinished+s.Unfinished
 }
 
 // add adds pairs of a row with others, with its scores, to the rows of both. reverse has the scores

@@ -23,7 +23,7 @@ var bodies = []struct{ method, path, kind, body string }{
 	{"POST", "/v1/collections/trees/search", jsonType, `{"queries":[[1,0,1],[0,1,0]],"k":2,"method":"exact"}`},
 	{"POST", "/v1/collections/trees/search", jsonType, `{"queries":[[1,0,1]],"k":1,"method":"exact","include":["certificate","rounds"]}`},
 	{"POST", "/v1/collections/trees/search", jsonType, `{"queries":[[0.1,0,0.7]],"k":2,"method":"exact","include":["rows","scores64"]}`},
-	{"POST", "/v1/collections/trees/search", jsonType, `{"queries":[[1,0,1]],"min_score":2,"method":"exact","deny":["ash"]}`},
+	{"POST", "/v1/collections/trees/search", jsonType, `{"queries":[[1,0,1]],"min_score":2,"method":"exact","exclude":["ash"]}`},
 	{"POST", "/v1/collections/trees/search", jsonType, `{"queries":[[1,0]],"k":1}`},
 	{"POST", "/v1/collections/trees/search", jsonType, `{"queries":[[1,0,1]],"k":0}`},
 	{"POST", "/v1/collections/oaks/search", jsonType, `{"queries":[[1,0,1]],"k":1}`},

@@ -16,7 +16,7 @@ import (
 // collectionOf returns the description of a collection for clients.
 func (s *Server) collectionOf(info catalog.Info) api.Collection {
 	c := info.Collection
-	c.Texts = s.encoders.encoderOf(c.Name, c.Dimension) != nil
+	c.Texts = s.encoders.encoderOf(c.Name, c.Dim) != nil
 	return c
 }
 
@@ -76,7 +76,7 @@ func (s *Server) dropLeftovers(ctx context.Context, name string) error {
 
 // createParams lists the parameters of creating a collection other than those of its source.
 func createParams() []string {
-	return []string{"metric", "basis", "seed", "id_kind", "replace", "wait"}
+	return []string{"metric", "basis", "seed", "id_kind", "overwrite", "replace", "wait"}
 }
 
 // createBody is the JSON body that creates a collection of vectors stored elsewhere. Every
@@ -84,16 +84,17 @@ func createParams() []string {
 type createBody struct {
 	metric, basis, kind string
 	seed                *uint64
-	replace             bool
+	overwrite, replace  *bool // replace is the former name
 }
 
 func (b *createBody) members() jsonbody.Members {
 	return jsonbody.Members{
-		"metric":  jsonbody.Optional(jsonbody.Text("metric", &b.metric)),
-		"basis":   jsonbody.Optional(jsonbody.Text("basis", &b.basis)),
-		"id_kind": jsonbody.Optional(jsonbody.Text("id_kind", &b.kind)),
-		"seed":    jsonbody.Pointer("seed", &b.seed, jsonbody.Integer[uint64]),
-		"replace": jsonbody.Optional(jsonbody.Bool("replace", &b.replace)),
+		"metric":    jsonbody.Optional(jsonbody.Text("metric", &b.metric)),
+		"basis":     jsonbody.Optional(jsonbody.Text("basis", &b.basis)),
+		"id_kind":   jsonbody.Optional(jsonbody.Text("id_kind", &b.kind)),
+		"seed":      jsonbody.Pointer("seed", &b.seed, jsonbody.Integer[uint64]),
+		"overwrite": jsonbody.Pointer("overwrite", &b.overwrite, jsonbody.Bool),
+		"replace":   jsonbody.Pointer("replace", &b.replace, jsonbody.Bool),
 	}
 }
 
@@ -107,7 +108,7 @@ func (s *Server) putCollection(r *request, w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	o, err := createOptions(r.params, &body)
+	o, err := createOptions(r, &body)
 	if err != nil {
 		return err
 	}
@@ -128,8 +129,9 @@ func (s *Server) putCollection(r *request, w http.ResponseWriter) error {
 }
 
 // createOptions returns the options of the body, completed by the parameters.
-func createOptions(p parameters, body *createBody) (catalog.CreateOptions, error) {
-	o := catalog.CreateOptions{Replace: body.replace}
+func createOptions(r *request, body *createBody) (catalog.CreateOptions, error) {
+	p := r.params
+	o := catalog.CreateOptions{}
 	var kind string
 	for _, t := range []struct {
 		name string
@@ -155,8 +157,17 @@ func createOptions(p parameters, body *createBody) (catalog.CreateOptions, error
 		}
 	}
 	o.Drawn = body.seed == nil && !p.Has("seed")
-	replace, err := p.parseBool("replace")
-	o.Replace = o.Replace || replace
+	switch {
+	case body.replace != nil && body.overwrite != nil:
+		return o, problem.New(problem.InvalidValue, "replace and overwrite are one field, whose name is overwrite").In("replace")
+	case body.replace != nil:
+		r.deprecate()
+		o.Replace = *body.replace
+	case body.overwrite != nil:
+		o.Replace = *body.overwrite
+	}
+	overwrite, err := r.parseRenamed("overwrite", "replace")
+	o.Replace = o.Replace || overwrite
 	return o, err
 }
 

@@ -99,7 +99,7 @@ func (s *Server) watch(x *exchange, r *http.Request, w *writer) (over func()) {
 		s.audit(x, r, w)
 		s.endTrace(x, r, w)
 		if s.o.Metrics != nil {
-			s.o.Metrics.Left(metrics.Request{
+			s.o.Metrics.Left(metrics.RequestRecord{
 				Route: x.route, Method: r.Method, Status: w.status, Took: time.Since(x.began), In: x.paced.read, Out: w.written,
 			})
 		}

@@ -10,7 +10,9 @@ import (
 	"strconv"
 	"testing"
 
+	"thresher/collection"
 	"thresher/service/oip/inferencepb"
+	"thresher/tasks"
 )
 
 // TestFloors: a score of scores64, given back as the least or the greatest score wanted, lets its row
@@ -18,6 +20,11 @@ import (
 // every metric, and beyond 2^53.
 func TestFloors(t *testing.T) {
 	for _, metric := range []string{"ip", "cosine", "l2"} {
+		m, err := collection.ParseMetric(metric)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near, far := tasks.LimitNames(m)
 		for _, scale := range []float32{1, 3e8} {
 			t.Run(fmt.Sprint(metric, " ", scale), func(t *testing.T) {
 				s := start(t, nil)
@@ -60,19 +67,19 @@ func TestFloors(t *testing.T) {
 					}
 				}
 				for form, body := range map[string]string{
-					"search": `"min_score":` + text, "goals": `"goals":[{"min_score":` + text + `}]`, "digits": `"min_score":` + digits,
+					"search": `"` + near + `":` + text, "goals": `"goals":[{"` + near + `":` + text + `}]`, "digits": `"` + near + `":` + digits,
 				} {
 					var found struct{ Results []floored }
 					s.do("POST", searchFilms, fmt.Sprintf(`{"queries":%s,"method":"exact","include":["rows"],%s}`, queries, body)).want(200).into(&found)
 					check(form, found.Results[0].Rows)
 				}
 				var most struct{ Results []floored }
-				s.do("POST", searchFilms, fmt.Sprintf(`{"queries":%s,"k":1,"method":"exact","include":["rows"],"max_score":%s}`, queries, text)).want(200).into(&most)
+				s.do("POST", searchFilms, fmt.Sprintf(`{"queries":%s,"k":1,"method":"exact","include":["rows"],%q:%s}`, queries, far, text)).want(200).into(&most)
 				if rows := most.Results[0].Rows; len(rows) != 1 || rows[0] != last {
 					t.Errorf("at most %s returns %v, want %d", text, rows, last)
 				}
 				var npyFound struct{ Results []floored }
-				params := url.Values{"min_score": {text}, "method": {"exact"}, "include": {"rows"}}
+				params := url.Values{near: {text}, "method": {"exact"}, "include": {"rows"}}
 				s.do("POST", searchFilms+"?"+params.Encode(), npy(q, dim), "Content-Type", npyType).want(200).into(&npyFound)
 				check("parameter", npyFound.Results[0].Rows)
 
@@ -100,7 +107,7 @@ func TestFloors(t *testing.T) {
 					m.Inputs = append(m.Inputs, &inferencepb.ModelInferRequest_InferInputTensor{Name: "floors", Datatype: "FP64", Shape: []int64{1}})
 					m.RawInputContents = append(m.RawInputContents, binary.LittleEndian.AppendUint64(nil, math.Float64bits(limit)))
 				}))
-				check("parameter of a call", ask(func(m *inferencepb.ModelInferRequest) { m.Parameters["min_score"] = numberParam(limit) }))
+				check("parameter of a call", ask(func(m *inferencepb.ModelInferRequest) { m.Parameters[near] = numberParam(limit) }))
 			})
 		}
 	}

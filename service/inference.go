@@ -13,7 +13,7 @@ import (
 )
 
 func (s *Server) inferenceServer(_ *request, w http.ResponseWriter) error {
-	return writeJSON(w, http.StatusOK, oip.NewServer("thresher", s.o.Release))
+	return writeJSON(w, http.StatusOK, oip.NewServerMetadata("thresher", s.o.Release))
 }
 
 func (s *Server) inferenceLive(_ *request, w http.ResponseWriter) error {

@@ -22,7 +22,7 @@ func (s *Server) recall(r *request, w http.ResponseWriter) error {
 	return s.stated(r, func(ctx context.Context, t *turn, c *comparison) error {
 		found, err := tasks.Recall(ctx, c.tasks, c.parts(ctx, t), c.note)
 		if errors.Is(err, tasks.ErrUnfinished) {
-			return problem.New(problem.Deadline, "the deadline passed before the best atoms of all queries were known").In("timeout_ms")
+			return problem.New(problem.Deadline, "the deadline passed before the best atoms of all queries were known").In(c.Called("deadline_ms"))
 		}
 		if err != nil {
 			return c.explain(err)
@@ -40,25 +40,37 @@ func (s *Server) recall(r *request, w http.ResponseWriter) error {
 		defer out.close()
 		jsonHeader(w.Header())
 		out.buf.b = append(wire.AppendVersion(append(out.buf.b, '{')), ',')
-		out.buf.b = append(append(out.buf.b, head[1:len(head)-1]...), `,"misses":[`...)
-		some := false
-		for j := range c.of {
-			one := &c.of[j]
-			if len(one.Missed) == 0 {
-				continue
-			}
-			if some {
-				out.buf.b = append(out.buf.b, ',')
-			}
-			some = true
-			out.buf.b = wire.AppendMiss(out.buf.b, j, one.Recall, one.Missed, c.ids)
-			if err := out.step(); err != nil {
+		out.buf.b = append(out.buf.b, head[1:len(head)-1]...)
+		for _, member := range []string{"missed", "misses"} { // the latter is its former name
+			if err := c.appendMissed(out, member); err != nil {
 				return err
 			}
 		}
-		out.buf.b = append(out.buf.b, ']', '}')
+		out.buf.b = append(out.buf.b, '}')
 		return out.end()
 	})
+}
+
+// appendMissed appends a member with what the answers lack.
+func (c *comparison) appendMissed(out *outgoing, member string) error {
+	out.buf.b = append(append(append(out.buf.b, `,"`...), member...), `":[`...)
+	some := false
+	for j := range c.of {
+		one := &c.of[j]
+		if len(one.Missed) == 0 {
+			continue
+		}
+		if some {
+			out.buf.b = append(out.buf.b, ',')
+		}
+		some = true
+		out.buf.b = wire.AppendMiss(out.buf.b, j, one.Recall, one.Missed, c.ids)
+		if err := out.step(); err != nil {
+			return err
+		}
+	}
+	out.buf.b = append(out.buf.b, ']')
+	return nil
 }
 
 // certify proves or corrects stated answers.

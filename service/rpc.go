@@ -220,7 +220,7 @@ func (p *rpc) ServerReady(context.Context, *inferencepb.ServerReadyRequest) (*in
 }
 
 func (p *rpc) ServerMetadata(context.Context, *inferencepb.ServerMetadataRequest) (*inferencepb.ServerMetadataResponse, error) {
-	return oip.NewServer("thresher", p.s.o.Release).Message(), nil
+	return oip.NewServerMetadata("thresher", p.s.o.Release).Message(), nil
 }
 
 // ModelReady reports a model that does not exist or cannot be searched as not ready.

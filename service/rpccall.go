@@ -230,7 +230,7 @@ func (p *rpc) infer(c *call, m *inferencepb.ModelInferRequest) (answer *inferenc
 	}
 	counted.Decoded(q.Search.M)
 	if at, ok := ctx.Deadline(); ok {
-		if q.Search.Timeout, err = beforeDeadline(q.Search.Timeout, time.Until(at), t.spent()); err != nil {
+		if q.Search.Deadline, err = beforeDeadline(q.Search.Deadline, time.Until(at), t.spent()); err != nil {
 			return nil, err
 		}
 	}

@@ -15,7 +15,7 @@ import (
 
 // searchParams lists the options of a search whose body consists of vectors.
 func searchParams() []string {
-	return []string{"k", "cut_k", "delta", "epsilon", "relative", "method", "plan", "min_score", "max_score", "goals", "timeout_ms", "allow", "deny", "include"}
+	return []string{"k", "cut_k", "delta", "epsilon", "relative", "method", "plan", "min_score", "max_score", "max_distance", "min_distance", "goals", "deadline_ms", "timeout_ms", "filter", "allow", "exclude", "deny", "include"}
 }
 
 func (s *Server) search(r *request, w http.ResponseWriter) error {
@@ -85,7 +85,7 @@ func (s *Server) search(r *request, w http.ResponseWriter) error {
 				return err
 			}
 		}
-		out.buf.b = wire.AppendClosing(out.buf.b, resp.Warnings)
+		out.buf.b = wire.AppendClosing(out.buf.b, append(q.Notes(), resp.Warnings...))
 		return out.end()
 	})
 }
@@ -141,6 +141,9 @@ func (s *Server) searchInTurn(r *request, v *catalog.Version, decode func(*input
 			return err
 		}
 		call.Decoded(q.M)
+		if len(q.Former) > 0 {
+			r.deprecate()
+		}
 		began := time.Now()
 		resp, err := search(r.Context(), in.turn, r.PathValue("name"), v, q)
 		if err != nil {
@@ -165,10 +168,10 @@ func (s *Server) runGoals(ctx context.Context, t *turn, name string, v *catalog.
 	if err != nil {
 		return nil, err
 	}
-	if req.Allow, err = rowsOf(v, q.Allow, "allow"); err != nil {
+	if req.Filter, err = rowsOf(v, q.Filter, q.Called("filter")); err != nil {
 		return nil, err
 	}
-	if req.Deny, err = rowsOf(v, q.Deny, "deny"); err != nil {
+	if req.Exclude, err = rowsOf(v, q.Exclude, q.Called("exclude")); err != nil {
 		return nil, err
 	}
 	if most := s.o.Limits.Results; results > most {
@@ -199,17 +202,17 @@ func (s *Server) runGoals(ctx context.Context, t *turn, name string, v *catalog.
 	if req.Goals, err = goals(); err != nil {
 		return nil, err
 	}
-	if most := s.o.Timeouts.Search; most > 0 && (req.Timeout <= 0 || req.Timeout > most) {
-		req.Timeout = most
+	if most := s.o.Timeouts.Search; most > 0 && (req.Deadline <= 0 || req.Deadline > most) {
+		req.Deadline = most
 	}
-	if req.Timeout > 0 {
-		if req.Timeout -= t.spent(); req.Timeout <= 0 {
-			return nil, problem.New(problem.Deadline, "the deadline passed while the search waited for a slot").In("timeout_ms")
+	if req.Deadline > 0 {
+		if req.Deadline -= t.spent(); req.Deadline <= 0 {
+			return nil, problem.New(problem.Deadline, "the deadline passed while the search waited for a slot").In(q.Called("deadline_ms"))
 		}
 	}
 	req.Turns = t
 	search := v.Search
-	if req.Timeout > 0 && req.Timeout < shortTimeout {
+	if req.Deadline > 0 && req.Deadline < shortTimeout {
 		search = v.Direct
 		s.statistics.Ran(v.Info().Name)
 	}
@@ -238,12 +241,12 @@ func (s *Server) runGoals(ctx context.Context, t *turn, name string, v *catalog.
 // client has gone.
 func (s *Server) watched(ctx context.Context, req *batch.Request, name string, queries int, search func(context.Context, batch.Request) (*batch.Response, error)) (*batch.Response, error) {
 	until := ctx
-	if req.Timeout > 0 {
+	if req.Deadline > 0 {
 		var cancel context.CancelFunc
-		until, cancel = context.WithTimeout(ctx, req.Timeout)
+		until, cancel = context.WithTimeout(ctx, req.Deadline)
 		defer cancel()
 	}
-	done := overdue.Watch(until, s.o.Log, "a search", "collection", name, "queries", queries, "k", req.K, "method", req.Method, "timeout", req.Timeout)
+	done := overdue.Watch(until, s.o.Log, "a search", "collection", name, "queries", queries, "k", req.K, "method", req.Method, "deadline", req.Deadline)
 	defer done()
 	return search(ctx, *req)
 }

@@ -240,8 +240,8 @@ func (s *Server) batchTurns() (turns batch.Turns, end func()) {
 func (s *Server) Catalog() *catalog.Catalog { return s.catalog }
 
 // State returns the functions that metrics call at a scrape.
-func (s *Server) State() metrics.State {
-	state := metrics.State{
+func (s *Server) State() metrics.ServerState {
+	state := metrics.ServerState{
 		Memory: s.Memory, Jobs: s.Jobs, Collections: s.Collections, Found: s.Found, Waiting: s.Waiting,
 		Backend: s.o.Backend, Device: s.o.Device, Version: s.o.Release, Revision: s.o.Revision, Go: runtime.Version(),
 	}

@@ -42,7 +42,7 @@ type MergeSummary struct {
 	K         int     `json:"k"` // 0: any number
 	Metric    string  `json:"metric"`
 	Pulls     int64   `json:"pulls"`
-	Partial   int64   `json:"partial"` // answers that are not complete
+	Complete  int64   `json:"complete"`
 	Guarantee string  `json:"guarantee"`
 	Promise   string  `json:"promise"` // of all answers, in words
 	Delta     float64 `json:"delta"`   // the greatest of an answer
@@ -104,8 +104,8 @@ func Merge(ctx context.Context, files []MergeFile, o *MergeOptions, do func(*dat
 		sum.Queries++
 		sum.Pulls += r.Pulls
 		said := batch.Certificate{Guarantee: batch.Guarantee(r.Guarantee), Delta: r.Delta}
-		if r.Partial {
-			sum.Partial++
+		if !r.Partial {
+			sum.Complete++
 		}
 		promises.Add(&said)
 		if err := do(&r); err != nil {

@@ -82,8 +82,8 @@ func (w waiting) Search(ctx context.Context, _ batch.Request) (*batch.Response, 
 // the query in the whole search.
 func TestSearchRun(t *testing.T) {
 	run := SearchRun{Engine: waiting{stoppedAt(batch.Deadline)}, Until: time.Now()}
-	if resp, err := run.Answer(t.Context(), 0, &batch.Request{}); err != nil || resp == nil || run.Partial != 1 {
-		t.Errorf("at the deadline: %v, %v, %d partial", resp, err, run.Partial)
+	if resp, err := run.Answer(t.Context(), 0, &batch.Request{}); err != nil || resp == nil || run.Unfinished != 1 {
+		t.Errorf("at the deadline: %v, %v, %d partial", resp, err, run.Unfinished)
 	}
 	over := errors.New("over")
 	ctx, cancel := context.WithCancelCause(t.Context())

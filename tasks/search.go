@@ -25,13 +25,13 @@ type SearchCounts struct {
 	RowsScored int64 `json:"rows_scored"`
 	Exact      int64 `json:"exact"`
 	Dense      int64 `json:"dense"`
-	Partial    int64 `json:"partial"`
-	// PartialPulls and PartialDense are the parts of Pulls and DensePulls from partial
+	Unfinished int64 `json:"partial"`
+	// UnfinishedPulls and UnfinishedDense are the parts of Pulls and DensePulls from partial
 	// answers, which do not count as savings.
-	PartialPulls int64                  `json:"partial_pulls"`
-	PartialDense int64                  `json:"partial_dense"`
-	Nanos        int64                  `json:"nanos"`
-	Methods      map[batch.Method]int64 `json:"methods"`
+	UnfinishedPulls int64                  `json:"partial_pulls"`
+	UnfinishedDense int64                  `json:"partial_dense"`
+	Nanos           int64                  `json:"nanos"`
+	Methods         map[batch.Method]int64 `json:"methods"`
 	Promises
 	Warnings   []string              `json:"warnings,omitempty"`
 	Candidates batch.CandidateRecord `json:"candidates,omitzero"`
@@ -46,7 +46,7 @@ func (n *SearchCounts) Add(r *batch.Response) {
 	n.RowsScored += r.Stats.RowsScored
 	n.Exact += int64(r.Stats.Exact)
 	n.Dense += int64(r.Stats.Dense)
-	n.Partial += int64(r.Stats.Partial)
+	n.Unfinished += int64(r.Stats.Unfinished)
 	n.Nanos += int64(r.Took)
 	n.AddAll(r.Answers)
 	alike := int64(0) // answers by the same method, one after the other
@@ -61,8 +61,8 @@ func (n *SearchCounts) Add(r *batch.Response) {
 			n.Candidates.Right += c.Candidates.Right
 		}
 		if c.StoppedBy != batch.Done {
-			n.PartialPulls += c.Pulls
-			n.PartialDense += c.DensePulls
+			n.UnfinishedPulls += c.Pulls
+			n.UnfinishedDense += c.DensePulls
 		}
 	}
 	for _, w := range r.Warnings {
@@ -90,7 +90,7 @@ type SearchSummary struct {
 	RowsScored       int64   `json:"rows_scored"`
 	// WrongAllowed bounds how many answers are wrong, on average.
 	WrongAllowed float64 `json:"wrong_allowed"`
-	Partial      int64   `json:"partial"` // answers whose search was stopped
+	Complete     int64   `json:"complete"` // answers whose search was not stopped
 	// Candidates counts the candidates of all queries.
 	Candidates batch.CandidateRecord `json:"candidates,omitzero"`
 	Warnings   []string              `json:"warnings,omitempty"`
@@ -102,12 +102,12 @@ func (n *SearchCounts) Summary(of Subject) *SearchSummary {
 		Queries: n.Queries, Method: joined(ranked(n.Methods)),
 		Guarantee: n.Guarantee(), Law: n.Law(), Promise: n.Say(of), Rounded: n.Rounded,
 		SearchSeconds: time.Duration(n.Nanos).Seconds(),
-		Pulls:         n.Pulls, Saving: batch.Stats{Pulls: n.Pulls - n.PartialPulls, DensePulls: n.DensePulls - n.PartialDense}.Saving(),
+		Pulls:         n.Pulls, Saving: batch.Stats{Pulls: n.Pulls - n.UnfinishedPulls, DensePulls: n.DensePulls - n.UnfinishedDense}.Saving(),
 		BytesRead: n.Bytes, RowsScored: n.RowsScored,
-		WrongAllowed: n.Allowed, Partial: n.Partial, Candidates: n.Candidates, Warnings: n.Warnings,
+		WrongAllowed: n.Allowed, Complete: n.Queries - n.Unfinished, Candidates: n.Candidates, Warnings: n.Warnings,
 	}
 	if s.SearchSeconds > 0 {
-		s.QueriesPerSecond = float64(n.Queries-n.Partial) / s.SearchSeconds
+		s.QueriesPerSecond = float64(n.Queries-n.Unfinished) / s.SearchSeconds
 	}
 	return s
 }

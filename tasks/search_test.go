@@ -38,7 +38,7 @@ func stoppedAt(by batch.Stop) *batch.Response {
 	c := batch.Certificate{Guarantee: batch.GuaranteeExact, StoppedBy: by, Pulls: 50, DensePulls: 100}
 	r := &batch.Response{Answers: []batch.Answer{{Certificate: c}}, Stats: batch.Stats{Pulls: 50, DensePulls: 100}, Took: time.Second, Warnings: []string{"once"}}
 	if by != batch.Done {
-		r.Stats.Partial = 1
+		r.Stats.Unfinished = 1
 	}
 	return r
 }
@@ -52,7 +52,7 @@ func TestSearchSummary(t *testing.T) {
 		t.Errorf("%+v, %d, %v", s, seen, err)
 	}
 	s, err = Search(t.Context(), searched{stoppedAt(batch.Deadline), context.DeadlineExceeded}, asked(batch.Request{}, batch.Request{}), visit)
-	if err != nil || seen != 4 || s.Partial != 2 || s.Saving != 1 || s.QueriesPerSecond != 0 {
+	if err != nil || seen != 4 || s.Complete != s.Queries-2 || s.Saving != 1 || s.QueriesPerSecond != 0 {
 		t.Errorf("%+v, %d, %v", s, seen, err)
 	}
 	broken := errors.New("broken")

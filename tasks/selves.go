@@ -7,15 +7,15 @@ import (
 
 // SelfError says which query is not the atom that it is said to be.
 type SelfError struct {
-	Query, Atom int64 // the number of the query, and the row number of the atom
-	Atoms       int   // how many there are; Atom may be none of them
+	Query, Vector int64 // the number of the query, and the row number of the vector
+	Vectors       int   // how many there are; Vector may be none of them
 }
 
 func (e *SelfError) Error() string {
-	if e.Atom >= int64(e.Atoms) {
-		return fmt.Sprintf("query %d stands for atom %d, and there are %d", e.Query, e.Atom, e.Atoms)
+	if e.Vector >= int64(e.Vectors) {
+		return fmt.Sprintf("query %d stands for atom %d, and there are %d", e.Query, e.Vector, e.Vectors)
 	}
-	return fmt.Sprintf("query %d is not atom %d", e.Query, e.Atom)
+	return fmt.Sprintf("query %d is not atom %d", e.Query, e.Vector)
 }
 
 // CheckSelves checks the precondition of a batch.Request with ExcludeSelf, whose answers would
@@ -27,7 +27,7 @@ func CheckSelves(queries, atoms []float32, dim int, first, number int64) error {
 	n := len(atoms) / dim
 	for row := range slices.Chunk(queries, dim) {
 		if first >= int64(n) || !slices.Equal(row, atoms[int(first)*dim:(int(first)+1)*dim]) {
-			return &SelfError{Query: number, Atom: first, Atoms: n}
+			return &SelfError{Query: number, Vector: first, Vectors: n}
 		}
 		first, number = first+1, number+1
 	}

@@ -54,7 +54,7 @@ type Check struct {
 	others    *Others // not nil: of another program
 }
 
-// NewCheck returns the check of answers to req by o. It uses K, MinScore, MaxScore, Allow, Deny,
+// NewCheck returns the check of answers to req by o. It uses K, MinScore, MaxScore, Filter, Exclude,
 // ExcludeSelf, SelfFirst, Selves and Goals of req; a K beyond the number of allowed atoms is reduced to it.
 // It refuses LaterOnly, because an Oracle does not know the internal order. Errors are
 // *batch.RequestError.
@@ -66,17 +66,17 @@ func NewCheck(o *Oracle, req batch.Request) (*Check, error) {
 		return nil, &batch.RequestError{Field: "later_only", Query: -1, Err: errors.New("answers of such a search cannot be checked")}
 	}
 	c := &Check{oracle: o, k: cmp.Or(req.K, req.Limit), minScore: req.MinScore, maxScore: req.MaxScore, selves: req.ExcludeSelf, selfFirst: req.SelfFirst, selfRows: req.Selves, goals: req.Goals}
-	if req.Allow == nil && len(req.Deny) == 0 {
+	if req.Filter == nil && len(req.Exclude) == 0 {
 		return c, nil
 	}
 	c.allowed = make([]bool, o.n)
 	for i := range c.allowed {
-		c.allowed[i] = req.Allow == nil
+		c.allowed[i] = req.Filter == nil
 	}
-	if err := c.set("allow", req.Allow, true); err != nil {
+	if err := c.set("filter", req.Filter, true); err != nil {
 		return nil, err
 	}
-	if err := c.set("deny", req.Deny, false); err != nil {
+	if err := c.set("exclude", req.Exclude, false); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -152,7 +152,7 @@ func partial(c *batch.Certificate) bool { return c.StoppedBy != "" && c.StoppedB
 // Answer checks the answer a to query number query, from 0, of the request. s must come from
 // the check's oracle and be that query's. Of the certificate it uses Epsilon, StoppedBy (""
 // is Done), where s has scores of values that float32 does not hold VectorsChange and QueryChange, and OpenBound, without which a partial answer is malformed. A nil Scores of a is not
-// checked.
+// checked, nor are nil SearchScores.
 func (c *Check) Answer(s *Scores, query int64, a *batch.Answer) Finding {
 	self := int64(-1)
 	if c.selves {
@@ -208,6 +208,9 @@ func (c *Check) form(s *Scores, a *batch.Answer, self int64) string {
 	if c.k > 0 && len(a.IDs) > c.k {
 		return fmt.Sprintf("%d atoms where %d were asked for", len(a.IDs), c.k)
 	}
+	if a.SearchScores != nil && len(a.SearchScores) != len(a.IDs) {
+		return fmt.Sprintf("%d float64 scores for %d ids", len(a.SearchScores), len(a.IDs))
+	}
 	compared := a.Scores != nil && c.others == nil
 	seen := make(map[int64]bool, len(a.IDs))
 	for at, id := range a.IDs {
@@ -228,6 +231,9 @@ func (c *Check) form(s *Scores, a *batch.Answer, self int64) string {
 		if compared && !(math.Abs(float64(a.Scores[at])-score) <= off) {
 			return fmt.Sprintf("atom %d at rank %d scores %.9g, not %.9g", id, at+1, score, a.Scores[at])
 		}
+		if what := c.unrounded(s, a, at); what != "" {
+			return what
+		}
 		if a.Scores != nil && math.IsNaN(float64(a.Scores[at])) { // which is on no scale
 			return fmt.Sprintf("atom %d at rank %d has the score NaN", id, at+1)
 		}
@@ -240,6 +246,21 @@ func (c *Check) form(s *Scores, a *batch.Answer, self int64) string {
 		if at > 0 && compared && c.before(a.Scores[at], a.Scores[at-1]) {
 			return fmt.Sprintf("rank %d scores better than rank %d", at+1, at)
 		}
+	}
+	return ""
+}
+
+// unrounded returns what is wrong with the float64 score that an answer states at a rank, from 0. Scores of other
+// programs may be on another scale, and are not compared here.
+func (c *Check) unrounded(s *Scores, a *batch.Answer, at int) string {
+	if a.SearchScores == nil || c.others != nil {
+		return ""
+	}
+	id := a.IDs[at]
+	score, off := s.unrounded(int(id))
+	if stated := a.SearchScores[at]; !(math.Abs(stated-score) <= off) {
+		m := c.oracle.metric
+		return fmt.Sprintf("atom %d at rank %d scores %.17g in float64, not %.17g", id, at+1, m.Shown(score), m.Shown(stated))
 	}
 	return ""
 }

@@ -319,13 +319,13 @@ func TestCheckOfFilters(t *testing.T) {
 		right       []int64 // the 2 best
 		not         int64   // a disallowed atom
 	}{
-		{"allow", []int64{0, 3, 1, 3}, nil, []int64{3, 1}, 4},
-		{"deny", nil, []int64{4, 2, 4}, []int64{3, 1}, 2},
+		{"filter", []int64{0, 3, 1, 3}, nil, []int64{3, 1}, 4},
+		{"exclude", nil, []int64{4, 2, 4}, []int64{3, 1}, 2},
 		{"both", []int64{0, 4, 2}, []int64{4}, []int64{2, 0}, 4},
 		{"one", []int64{1}, nil, []int64{1}, 3},
 		{"none", []int64{}, nil, nil, 4},
 	} {
-		c := checkOf(t, o, batch.Request{K: 2, Allow: x.allow, Deny: x.deny})
+		c := checkOf(t, o, batch.Request{K: 2, Filter: x.allow, Exclude: x.deny})
 		err := o.Each(t.Context(), []float32{1}, func(_ int, s *Scores) {
 			if f := c.Answer(s, 0, &batch.Answer{IDs: x.right}); f.Malformed != "" || wrong(f) {
 				t.Errorf("%s: right answer: %+v", x.name, f)
@@ -333,7 +333,7 @@ func TestCheckOfFilters(t *testing.T) {
 			if f := c.Answer(s, 0, &batch.Answer{IDs: []int64{x.not}}); !strings.Contains(f.Malformed, "not allowed") {
 				t.Errorf("%s: atom %d: %+v", x.name, x.not, f)
 			}
-			if x.name == "allow" {
+			if x.name == "filter" {
 				if f := c.Answer(s, 0, &batch.Answer{IDs: []int64{3, 0}}); !slices.Equal(f.Missed, []int64{1}) {
 					t.Errorf("%s: atom 0 for atom 1: %+v", x.name, f)
 				}
@@ -353,8 +353,8 @@ func TestCheckRefuses(t *testing.T) {
 	}{
 		{batch.Request{}, "k: 0, at least 1"},
 		{batch.Request{K: -1, MinScore: new(float64)}, "k: -1, at least 1"},
-		{batch.Request{K: 1, Allow: []int64{2, 3}}, "allow: entry 1: row 3 of 3"},
-		{batch.Request{K: 1, Deny: []int64{-1}}, "deny: entry 0: row -1 of 3"},
+		{batch.Request{K: 1, Filter: []int64{2, 3}}, "filter: entry 1: row 3 of 3"},
+		{batch.Request{K: 1, Exclude: []int64{-1}}, "exclude: entry 0: row -1 of 3"},
 	} {
 		_, err := NewCheck(o, x.req)
 		var refused *batch.RequestError

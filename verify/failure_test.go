@@ -51,7 +51,7 @@ func TestCheckFindsTheBest(t *testing.T) {
 		{"ties alone", batch.Request{K: 2}, []int64{0, 2}, exact, []int64{1}},
 		{"ties alone, k 3", batch.Request{K: 3}, []int64{3, 0, 2}, exact, []int64{1}},
 		{"k beyond n", batch.Request{K: 9}, []int64{1, 0, 2, 3, 4}, exact, nil},
-		{"the best is denied", batch.Request{K: 2, Deny: []int64{1}}, []int64{0, 3}, exact, nil},
+		{"the best is denied", batch.Request{K: 2, Exclude: []int64{1}}, []int64{0, 3}, exact, nil},
 		{"the best is itself", batch.Request{K: 2, ExcludeSelf: true, SelfFirst: 1}, []int64{0, 3}, exact, nil},
 		{"the best is excluded", batch.Request{K: 2, Goals: []batch.QueryGoal{{Exclude: []int64{1}}}}, []int64{2, 3}, exact, nil},
 		{"the best is above the ceiling", batch.Request{K: 2, MaxScore: &top}, []int64{0, 3}, exact, nil},

@@ -112,6 +112,23 @@ func (s *Scores) reported(i int) (score, off float64) {
 	return s.Search[i], ulp*size + math.Abs(s.Search[i])/(1<<23) + math.SmallestNonzeroFloat32 + s.slack(i)
 }
 
+// unrounded returns the search score that an answer must state for atom i in float64, and the error that it may
+// have: of two sums of float64 in different orders (Oracle) and, of cosines, of their norms.
+func (s *Scores) unrounded(i int) (score, off float64) {
+	const ulp = 1.0 / (1 << 53)
+	terms := 4 * float64(s.oracle.dim+4) * ulp
+	score = s.Search[i]
+	switch s.oracle.metric {
+	case collection.Euclidean:
+		off = terms * math.Abs(score)
+	case collection.Cosine:
+		off = terms
+	default:
+		off = terms * s.norm * s.oracle.length(i)
+	}
+	return score, off + math.SmallestNonzeroFloat64 + s.slack(i)
+}
+
 // gap is the gap that a request allows, in score units. The search takes max|v|
 // rounded to float32, upward.
 func (s *Scores) gap(req *batch.Request) float64 {

@@ -24,7 +24,7 @@ type Terms struct {
 
 // Response checks every answer of resp to req, whose atoms are o's, and whose queries may be in float64
 // (Queries64), relative to what o's atoms are: that it is what K,
-// MinScore, Allow, Deny and ExcludeSelf ask for, as far as its certificate promises, and that
+// MinScore, Filter, Exclude and ExcludeSelf ask for, as far as its certificate promises, and that
 // the certificate grants no more than Delta and Epsilon do. An answer whose certificate
 // grants more is wrong.
 //

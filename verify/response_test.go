@@ -83,14 +83,14 @@ func TestResponses(t *testing.T) {
 			answered := 0
 			for _, req := range []batch.Request{
 				{K: 10}, {K: 2 * n}, {K: 10, Delta: .3},
-				{K: 10, Allow: odd}, {K: 10, Allow: []int64{33, 33}}, {K: 10, Allow: []int64{}},
-				{K: 10, Deny: odd}, {K: 10, Deny: most}, {K: 10, Allow: odd, Deny: []int64{1, 3, 101, 103}},
-				{K: 10, ExcludeSelf: true, SelfFirst: first}, {K: 10, ExcludeSelf: true, SelfFirst: first, Allow: odd},
+				{K: 10, Filter: odd}, {K: 10, Filter: []int64{33, 33}}, {K: 10, Filter: []int64{}},
+				{K: 10, Exclude: odd}, {K: 10, Exclude: most}, {K: 10, Filter: odd, Exclude: []int64{1, 3, 101, 103}},
+				{K: 10, ExcludeSelf: true, SelfFirst: first}, {K: 10, ExcludeSelf: true, SelfFirst: first, Filter: odd},
 				{K: 10, Epsilon: .1}, {K: 10, Epsilon: .1, Relative: true},
-				{MinScore: &limits[0]}, {MinScore: &limits[1]}, {K: 5, MinScore: &limits[1]}, {K: 200, MinScore: &limits[1], Deny: odd},
+				{MinScore: &limits[0]}, {MinScore: &limits[1]}, {K: 5, MinScore: &limits[1]}, {K: 200, MinScore: &limits[1], Exclude: odd},
 			} {
 				for _, method := range []batch.Method{batch.Auto, batch.Exact, batch.Certain, batch.Adaptive, batch.Strict, batch.BoundedME} {
-					req.Queries, req.Method = queries, method
+					req.Queries, req.Method, req.SearchScores = queries, method, true
 					delta := req.Delta
 					if delta == 0 {
 						req.Delta = 1e-9
@@ -140,7 +140,7 @@ func TestResponsesStopped(t *testing.T) {
 					if r.Malformed > 0 || r.Wrong > 0 {
 						t.Fatalf("%v %s epsilon %g, struck after %d:\n%+v", metric, method, epsilon, polls, r)
 					}
-					partial += r.Partial
+					partial += r.Unfinished
 				}
 				if partial == 0 {
 					t.Errorf("%v %s epsilon %g: nothing was struck midway", metric, method, epsilon)
@@ -156,7 +156,7 @@ func TestResponseFindsTampering(t *testing.T) {
 	rows := vectors.Gaussian(vectors.Rand(1), n, dim)
 	e, o := over(t, rows, dim, &collection.Options{Metric: collection.Euclidean})
 	denied := []int64{11, 12}
-	req := batch.Request{Queries: rows[:m*dim], K: k, Method: batch.Exact, ExcludeSelf: true, Deny: denied, Epsilon: .5, Relative: true}
+	req := batch.Request{Queries: rows[:m*dim], K: k, Method: batch.Exact, ExcludeSelf: true, Exclude: denied, Epsilon: .5, Relative: true}
 	for _, x := range []struct {
 		name    string
 		change  func(a *batch.Answer)

@@ -13,10 +13,10 @@ import (
 type Tally struct {
 	// Wrong counts answers that lack an atom covered by their guarantee, or whose certificate
 	// grants more than the Bar allows, Malformed those with a defect that no guarantee permits,
-	// Partial those stopped early.
-	Wrong     int64 `json:"wrong"`
-	Malformed int64 `json:"malformed"`
-	Partial   int64 `json:"partial"`
+	// Unfinished those stopped early.
+	Wrong      int64 `json:"wrong"`
+	Malformed  int64 `json:"malformed"`
+	Unfinished int64 `json:"unfinished"`
 	// WrongSure counts the wrong answers with an exact or certain guarantee, or with a
 	// certificate marked exact.
 	WrongSure int64 `json:"wrong_sure"`
@@ -93,7 +93,7 @@ func (t *Tally) Add(c *batch.Certificate, f Finding) {
 		t.Laws[c.Law]++
 	}
 	if partial(c) {
-		t.Partial++
+		t.Unfinished++
 	}
 	if f.Malformed != "" {
 		t.Malformed++

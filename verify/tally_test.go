@@ -34,7 +34,7 @@ func TestTally(t *testing.T) {
 		got.Add(&x.c, x.f)
 	}
 	got.Finish()
-	want := Tally{Wrong: 6, Malformed: 1, Partial: 2, WrongSure: 2, Exceeding: 1,
+	want := Tally{Wrong: 6, Malformed: 1, Unfinished: 2, WrongSure: 2, Exceeding: 1,
 		Criteria:   map[Criterion]int64{CriterionMissing: 7, CriterionThreshold: 1},
 		Granted:    Granted{Epsilon: .5, WithEpsilon: 1, Delta: .2, WithDelta: 5},
 		Guarantees: map[batch.Guarantee]int64{batch.GuaranteeProbabilistic: 7, batch.GuaranteeCertain: 1, batch.GuaranteeHeuristic: 1},

@@ -92,8 +92,12 @@ func (g *goals) located(err error) error {
 		f.Argument = "ceilings"
 	case f.Argument == "k" && g.K != nil:
 		f.Argument = "ks"
-	case f.Argument == "allow" && g.masked:
+	case f.Argument == "filter" && g.masked:
 		f.Argument = "mask"
+	case f.Argument == "filter":
+		f.Argument = "allow"
+	case f.Argument == "exclude" && f.Row == nil && g.deny != nil:
+		f.Argument = "deny"
 	case f.Argument == "exclude_self":
 		f.Argument = "self_first"
 	}

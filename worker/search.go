@@ -118,7 +118,7 @@ func (s *search) read(f *searching, withCandidates bool) error {
 	if err := s.checkSelves(); err != nil {
 		return err
 	}
-	s.req.Allow, s.req.Deny = s.goals.allow, s.goals.deny
+	s.req.Filter, s.req.Exclude = s.goals.allow, s.goals.deny
 	s.k = min(s.goals.MaxK(f.K), s.index.N)
 	return nil
 }
@@ -134,7 +134,7 @@ func (s *search) checkSelves() error {
 	if err := tasks.CheckSelves(s.queries, s.index.Rows, dim, first, 0); !errors.As(err, &e) {
 		return err
 	}
-	return wrong("self_first", "query %d is not row %d of the vectors; exclude lists what other queries may not return", e.Query, e.Atom).at(e.Query)
+	return wrong("self_first", "query %d is not row %d of the vectors; exclude lists what other queries may not return", e.Query, e.Vector).at(e.Query)
 }
 
 // run answers all queries, and calls take with each part: the number of its first query, its
@@ -192,7 +192,7 @@ type searched struct {
 
 // reply describes the answers to the search that was run.
 func (s *search) reply(t *tables) searched {
-	return searched{K: s.k, Complete: s.summary.Partial == 0, Promise: s.summary.Promise, Warnings: s.summary.Warnings, Plans: t.plans.list, Backends: t.backends.list, Words: t.looks.list, TookMS: s.summary.SearchSeconds * 1e3, Saving: s.summary.Saving}
+	return searched{K: s.k, Complete: s.summary.Complete == s.summary.Queries, Promise: s.summary.Promise, Warnings: s.summary.Warnings, Plans: t.plans.list, Backends: t.backends.list, Words: t.looks.list, TookMS: s.summary.SearchSeconds * 1e3, Saving: s.summary.Saving}
 }
 
 // lookTable is the looks of all answers.

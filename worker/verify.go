@@ -154,6 +154,10 @@ func (s *search) stated(f *verifying) (resp *batch.Response, certified bool, err
 		}
 		scores = elements[float32](b)
 	}
+	unrounded, err := s.unrounded(m, width)
+	if err != nil {
+		return nil, false, err
+	}
 	records, err := s.call.get("certificates", certificates)
 	if err != nil {
 		return nil, false, err
@@ -187,8 +191,27 @@ func (s *search) stated(f *verifying) (resp *batch.Response, certified bool, err
 				if scores != nil {
 					a.Scores = append(a.Scores, scores[j*width+at])
 				}
+				if unrounded != nil {
+					a.SearchScores = append(a.SearchScores, s.index.Metric.Searched(unrounded[j*width+at]))
+				}
 			}
 		}
 	}
 	return resp, record != nil, nil
+}
+
+// unrounded reads the float64 scores of m answers of width atoms, nil for none.
+func (s *search) unrounded(m, width int) ([]float64, error) {
+	a, err := s.call.get("scores64", float64s)
+	if a == nil || err != nil {
+		return nil, err
+	}
+	if len(a.Shape) != 2 || a.Shape[0] != int64(m) || a.Shape[1] != int64(width) {
+		return nil, wrong("scores64", "shape %v; that of rows, [%d %d], is wanted", a.Shape, m, width)
+	}
+	b, err := a.read()
+	if err != nil {
+		return nil, err
+	}
+	return elements[float64](b), nil
 }

@@ -144,7 +144,7 @@ func (r *result) add(response *batch.Response) {
 	r.Rows += s.RowsScored
 	r.Exact += s.Exact
 	r.Dense += s.Dense
-	r.Partial += s.Partial
+	r.Partial += s.Unfinished
 	for i := range response.Answers {
 		c := &response.Answers[i].Certificate
 		r.Plans[fmt.Sprintf("%s, %s: %s", c.Method, c.Guarantee, c.Plan)]++

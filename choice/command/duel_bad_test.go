@@ -52,8 +52,8 @@ func TestDuelBadInput(t *testing.T) {
 		{"duel run --arms " + arms + " --epsilon .1", "--epsilon 0.1 without --delta: give both"},
 		{"duel run --arms " + binary + " --horizon 100", `binary.txt, line 1: "\x7fELF\xff`},
 		{"duel run --arms " + arms + " --horizon 100 --state " + arms, "arms.txt: is not a tournament; name another file with --state"},
-		{"duel run --arms " + arms + " --horizon 100 --force --state " + arms, "arms.txt: is not a tournament, and --force overwrites tournaments only"},
-		{"duel run --arms " + arms + " --horizon 100 --force --state " + slates, "ann.json: is not a tournament"},
+		{"duel run --arms " + arms + " --horizon 100 --overwrite --state " + arms, "arms.txt: is not a tournament, and --overwrite overwrites tournaments only"},
+		{"duel run --arms " + arms + " --horizon 100 --overwrite --state " + slates, "ann.json: is not a tournament"},
 		{"duel run --horizon x", `duel run: --horizon "x" is not a number, such as 0.05`},
 		{"duel run --arms " + arms + " --epsilon .5 --delta .1", "epsilon 0.5 is not in [0, 1/2)"},
 		{"duel run --arms " + arms + " --horizon 100 --algorithm borda", `"borda"`},
@@ -86,8 +86,8 @@ func TestDuelBadInput(t *testing.T) {
 		{"duel simulate --arms 3 --filter-radius narrow", `radius "narrow" of the filter is neither tight nor wide`},
 		{"duel simulate --arms 3 --filter-radius tight,tight", "radius tight of the filter is there twice"},
 		{"duel simulate --fixed-arms 20", "apply to figure 2 only"},
-		{"duel simulate --out " + arms, "--force"},
-		{"duel simulate --out " + dir + " --force", "is a directory"},
+		{"duel simulate --out " + arms, "--overwrite"},
+		{"duel simulate --out " + dir + " --overwrite", "is a directory"},
 		{"duel simulate --out figure.csv --out " + dir + "/none/figure.png", "there is no folder"},
 	} {
 		thresher(t, strings.Fields(c.args)...).WantError(t, c.want)

@@ -34,5 +34,5 @@ func (n *leanNotice) tell(a *app, t *tournament) {
 	} else {
 		fmt.Fprintf(a.Err, "  it costs      judgments, but favours no arm\n")
 	}
-	fmt.Fprintf(a.Err, "  you may       let it go on; or stop, correct the command, and start over with --force; or add --both-orders, by which contradictions are ties\n")
+	fmt.Fprintf(a.Err, "  you may       let it go on; or stop, correct the command, and start over with --overwrite; or add --both-orders, by which contradictions are ties\n")
 }

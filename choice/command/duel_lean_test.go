@@ -17,7 +17,7 @@ func TestLeanTold(t *testing.T) {
 		"echo 2": "the judge leans to the text shown second: it won ",
 		shorter:  "",
 	} {
-		r := duelRun(t, "", "--texts", textsFile(t, dir), "--delta", ".1", "--horizon", "40", "--force", "--judge-command", command, "--state", filepath.Join(dir, "s"))
+		r := duelRun(t, "", "--texts", textsFile(t, dir), "--delta", ".1", "--horizon", "40", "--overwrite", "--judge-command", command, "--state", filepath.Join(dir, "s"))
 		r.WantCode(t, cli.ExitOK)
 		if n := strings.Count(r.Err, "the judge leans"); want == "" && n > 0 || want != "" && (n != 1 || !strings.Contains(r.Err, want)) {
 			t.Errorf("%s: %s", command, r.Err)

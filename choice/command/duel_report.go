@@ -53,7 +53,7 @@ double-thompson; others keep no counts of pairs). --wins is a matrix of counts, 
 	cmd.Flags().StringVar(&f.wins, "wins", "", "`file` of counts")
 	cmd.Flags().StringVar(&f.out, "out", "", "picture to draw, a `file` that ends in .png or .svg")
 	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON object on stdout")
-	cmd.Flags().BoolVar(&f.force, "force", false, "overwrite the picture")
+	cmd.Flags().BoolVar(&f.force, "overwrite", false, "overwrite the picture")
 	return cmd
 }
 

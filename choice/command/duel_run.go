@@ -25,7 +25,7 @@ judgment is durable in the file --state before the next duel is shown; the same
 command continues where the last one stopped.
 
 The state file holds a snapshot, followed by the judgments since then, one a line. It
-may be moved and copied while no run uses it. --force starts over; it overwrites
+may be moved and copied while no run uses it. --overwrite starts over; it overwrites
 tournaments only, never other files.
 
 Type 1 or 2 for the better one, = if neither is, s to skip the duel for now, u to undo
@@ -184,7 +184,7 @@ func (a *app) openTournament(cmd *cobra.Command, f *duelRunFlags, p panel) (t *t
 	if !isTournament(saved) {
 		also := ""
 		if f.force {
-			also = ", and --force overwrites tournaments only"
+			also = ", and --overwrite overwrites tournaments only"
 		}
 		return nil, errors.Join(fmt.Errorf("%s: is not a tournament%s; name another file with --state", path, also), file.close())
 	}
@@ -192,7 +192,7 @@ func (a *app) openTournament(cmd *cobra.Command, f *duelRunFlags, p panel) (t *t
 		var torn int
 		torn, err = t.resume(cmd, f, saved, p)
 		if err != nil {
-			err = fmt.Errorf("%s: %w; --force starts over", path, err)
+			err = fmt.Errorf("%s: %w; --overwrite starts over", path, err)
 		}
 		if torn > 0 {
 			a.Log.Warn("a run was killed while saving a judgment; it is asked for again", "file", path, "bytes", torn)
@@ -210,7 +210,7 @@ func (a *app) openTournament(cmd *cobra.Command, f *duelRunFlags, p panel) (t *t
 }
 
 // isTournament reports whether content is that of a tournament file, including an empty,
-// damaged or newer one. --force overwrites no other files.
+// damaged or newer one. --overwrite overwrites no other files.
 func isTournament(content []byte) bool {
 	const head = 256
 	start := bytes.Join(bytes.Fields(content[:min(len(content), head)]), nil)

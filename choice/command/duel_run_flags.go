@@ -36,7 +36,7 @@ func (f *duelRunFlags) addSources(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&f.batch, "batch", 0, "duels to hand out at a time with --jsonl; 0 = one, or the whole sweep")
 	cmd.Flags().BoolVar(&f.jsonl, "jsonl", false, "duels and judgments as JSON lines")
 	cmd.Flags().BoolVar(&f.json, "json", false, "the outcome as one JSON object on stdout")
-	cmd.Flags().BoolVar(&f.force, "force", false, "start over, overwriting the tournament in --state")
+	cmd.Flags().BoolVar(&f.force, "overwrite", false, "start over, overwriting the tournament in --state")
 	cmd.Flags().StringVar(&f.judge, "judge", "", "`name` of the judge, whose judgments are compared with those of others")
 	cmd.Flags().IntVar(&f.undo, "undo", 0, "first undo this `number` of the last judgments, also after a winner was named")
 	f.program.add(cmd)

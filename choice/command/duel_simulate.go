@@ -66,7 +66,7 @@ or .svg are drawn at the end.`,
 	cmd.Flags().IntVar(&f.fixed, "fixed-arms", 0, "number of `arms` where gamma varies; 0 = 500")
 	cmd.Flags().StringSliceVar(&f.radii, "filter-radius", []string{string(duel.Wide), string(duel.Tight)}, "`radii` of Interleaved Filter, one line in the figure for each: wide (as published by its authors) and tight (as in Beat the Mean Bandit)")
 	cmd.Flags().StringArrayVar(&f.out, "out", []string{cli.Stdio}, "`file` to write, a figure if it ends in .png or .svg, else CSV; may be repeated")
-	cmd.Flags().BoolVar(&f.force, "force", false, "overwrite the output")
+	cmd.Flags().BoolVar(&f.force, "overwrite", false, "overwrite the output")
 	if err := cmd.RegisterFlagCompletionFunc("filter-radius", cobra.FixedCompletions([]string{string(duel.Wide), string(duel.Tight)}, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err) // a flag that does not exist
 	}

@@ -103,7 +103,7 @@ func TestDuelTakenTwice(t *testing.T) {
 	}
 	before := clitest.ReadFile(t, arms+".duel")
 	for range 2 { // before a save of the first, and after
-		for _, more := range [][]string{{}, {"--force"}} {
+		for _, more := range [][]string{{}, {"--overwrite"}} {
 			duelRun(t, "1\n", append([]string{"--arms", arms, quickly}, more...)...).WantError(t, "another run uses this tournament")
 		}
 		if err := first.save(before); err != nil {

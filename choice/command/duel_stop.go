@@ -12,7 +12,7 @@ func (a *app) interrupted(t *tournament, err error) error {
 	if failed := t.save(); failed != nil {
 		return errors.Join(err, failed)
 	}
-	return cli.Exit(cli.ExitInterrupted, fmt.Errorf("interrupted; what was judged is kept in %s; the same command, without --force and --undo, goes on with it", t.file.path))
+	return cli.Exit(cli.ExitInterrupted, fmt.Errorf("interrupted; what was judged is kept in %s; the same command, without --overwrite and --undo, goes on with it", t.file.path))
 }
 
 // stoppedTournament is interrupted, and prints how the tournament stands.

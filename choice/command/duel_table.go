@@ -48,7 +48,7 @@ func tableDesigns() []duel.Design {
 
 // simulateTable prints table 1 of the paper, checks its assumptions, and plays it.
 func (a *app) simulateTable(cmd *cobra.Command, f *duelSimulateFlags) error {
-	for _, flag := range []string{"figure", "arms", "gammas", "fixed-arms", "filter-radius", "out", "force"} {
+	for _, flag := range []string{"figure", "arms", "gammas", "fixed-arms", "filter-radius", "out", "overwrite"} {
 		if cmd.Flags().Changed(flag) {
 			return fmt.Errorf("duel simulate: --%s does not apply to --table", flag)
 		}

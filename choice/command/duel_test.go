@@ -141,9 +141,9 @@ func TestDuelOtherFlags(t *testing.T) {
 		{"--arms", other, "of other arms;"},
 		{"--testing", "sweep", "with testing strict, not sweep"},
 	} {
-		duelRun(t, "", "--state", state, c[0], c[1]).WantError(t, c[2], "--force starts over")
+		duelRun(t, "", "--state", state, c[0], c[1]).WantError(t, c[2], "--overwrite starts over")
 	}
-	duelRun(t, "", "--arms", other, "--state", state, "--horizon", "1e6", "--force").WantCode(t, cli.ExitOK)
+	duelRun(t, "", "--arms", other, "--state", state, "--horizon", "1e6", "--overwrite").WantCode(t, cli.ExitOK)
 	if c := restored(t, state).Config(); c.Horizon != 1e6 || c.Arms[1] != "c" {
 		t.Errorf("%+v", c)
 	}

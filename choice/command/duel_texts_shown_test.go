@@ -42,5 +42,5 @@ func TestTextsShown(t *testing.T) {
 	clitest.WriteFile(t, dir, "texts.jsonl", content)
 	duelRun(t, "", begin...).WantCode(t, cli.ExitOK)
 	clitest.WriteFile(t, dir, "texts.jsonl", changed)
-	duelRun(t, "q\n", append(begin, "--force")...).WantCode(t, cli.ExitOK) // another tournament, of the new texts
+	duelRun(t, "q\n", append(begin, "--overwrite")...).WantCode(t, cli.ExitOK) // another tournament, of the new texts
 }

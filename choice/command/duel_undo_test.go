@@ -84,7 +84,7 @@ func TestDuelUndoWinner(t *testing.T) {
 	if s := restored(t, state).State(); s.Done || s.Undone != 1 || !strings.Contains(r.Err, "a is the winner") {
 		t.Fatalf("%+v\n%s", s, r.Err)
 	}
-	duelRun(t, always("\n"), append(args, "--force")...).WantCode(t, cli.ExitOK)
+	duelRun(t, always("\n"), append(args, "--overwrite")...).WantCode(t, cli.ExitOK)
 	whole := restored(t, state).State()
 	if !whole.Done {
 		t.Fatalf("%+v", whole)

@@ -64,7 +64,7 @@ end in .png or .svg are drawn at the end. The paper has --users 100 --repeats 10
 	fs.Float64SliceVar(&f.onBudget, "budgets", nil, "`values` on the axis of budgets")
 	fs.IntSliceVar(&f.onLength, "lengths", nil, "`values` on the axis of lengths")
 	fs.StringArrayVar(&f.out, "out", []string{cli.Stdio}, "`file` to write, a figure if it ends in .png or .svg, else CSV; may be repeated")
-	fs.BoolVar(&f.force, "force", false, "overwrite the output")
+	fs.BoolVar(&f.force, "overwrite", false, "overwrite the output")
 	f.limitFlags.add(cmd)
 	fs.Lookup("length").Usage += "; default for news and ml-100k: 8"
 	f.optionFlags.add(cmd)

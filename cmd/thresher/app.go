@@ -22,6 +22,7 @@ type app struct {
 func newApp(in io.Reader, out, errw io.Writer) *app {
 	a := &app{App: cli.New(in, out, errw)}
 	a.Choices, a.Names, a.CodeOf = choices, map[string]func(string) (string, error){"metric": metricName}, codeOf
+	a.Former = formerFlags()
 	return a
 }
 

@@ -32,7 +32,7 @@ func TestBackendRefused(t *testing.T) {
 		{"EMU_FAIL", "cuModuleLoadDataEx:1+:222", "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"},
 	} {
 		t.Setenv(c.variable, c.value)
-		r := thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--backend", "cuda", "--costs", "builtin")
+		r := thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--backend", "cuda", "--costs", "builtin")
 		r.WantCode(t, cli.ExitBackend)
 		if strings.Count(r.Err, "\n") != 1 || !strings.Contains(r.Err, "--backend cuda: ") || !strings.Contains(r.Err, c.why) || !strings.Contains(r.Err, "--backend cpu") {
 			t.Errorf("%s=%s: %s", c.variable, c.value, r.Err)
@@ -42,7 +42,7 @@ func TestBackendRefused(t *testing.T) {
 		}
 		t.Setenv(c.variable, "")
 		t.Setenv(c.variable, c.value) // restarts the count of injected failures
-		thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--backend", "auto", "--costs", "builtin").WantCode(t, cli.ExitOK)
+		thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--backend", "auto", "--costs", "builtin").WantCode(t, cli.ExitOK)
 		t.Setenv(c.variable, "")
 	}
 }
@@ -58,13 +58,13 @@ func TestBackendLost(t *testing.T) {
 	for _, fail := range []string{"cuMemAlloc:5:2", "kernel:3:719", "cuStreamSynchronize:1:700"} {
 		out := filepath.Join(t.TempDir(), "out.jsonl")
 		t.Setenv("EMU_FAIL", fail)
-		r := thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k3", "--method", "certain", "--backend", "cuda", "--costs", "builtin", "--out", out)
+		r := thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k3", "--method", "certain", "--backend", "cuda", "--costs", "builtin", "--out", out)
 		t.Setenv("EMU_FAIL", "")
 		r.WantCode(t, cli.ExitOK)
 		if strings.Count(r.Err, "falling back to the CPU") != 1 {
 			t.Errorf("%s: %s", fail, r.Err)
 		}
-		thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", out, "--strict-delta").WantCode(t, cli.ExitOK)
+		thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", out, "--strict-delta").WantCode(t, cli.ExitOK)
 	}
 	for _, name := range []string{"allocations", "host_allocations", "contexts", "streams", "events", "modules"} {
 		if n, ok := emulator.Count(name); n != 0 || !ok {
@@ -106,7 +106,7 @@ func TestBackendDriftedPTX(t *testing.T) {
 		t.Fatalf("%v: %s", err, said)
 	}
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 9, 3), vectorFile(t, dir, "q.npy", 2, 2, 3)
-	said, err := exec.CommandContext(t.Context(), binary, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--backend", "cuda", "--costs", "builtin").CombinedOutput()
+	said, err := exec.CommandContext(t.Context(), binary, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--backend", "cuda", "--costs", "builtin").CombinedOutput()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != cli.ExitBackend || !strings.Contains(string(said), "scan.ptx has SHA-256") {
 		t.Errorf("%v: %s", err, said)

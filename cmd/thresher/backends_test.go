@@ -20,12 +20,12 @@ func TestBackendUnavailable(t *testing.T) {
 	}
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 9, 3), vectorFile(t, dir, "q.npy", 2, 2, 3)
-	r := thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--backend", "cuda")
+	r := thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--backend", "cuda")
 	r.WantCode(t, cli.ExitBackend)
 	if strings.Count(r.Err, "\n") != 1 || !strings.Contains(r.Err, "--backend cuda") || !strings.Contains(r.Err, why.Error()) {
 		t.Error(r.Err)
 	}
-	r = thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--backend", "auto")
+	r = thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--backend", "auto")
 	r.WantCode(t, cli.ExitOK)
 	if strings.Contains(r.Err, "gpu") {
 		t.Errorf("a machine without a GPU is told of one: %s", r.Err)
@@ -52,12 +52,12 @@ func TestBackendCUDA(t *testing.T) {
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 1500, 64), vectorFile(t, dir, "q.npy", 2, 4, 64)
 	for m, by := range map[string]string{"certain": "cuda", "adaptive": "cuda", "exact": "cuda", "strict": "cpu"} {
 		out := filepath.Join(dir, m+".jsonl")
-		r := thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k3", "--method", m, "--backend", "cuda", "--costs", "builtin", "--out", out)
+		r := thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k3", "--method", m, "--backend", "cuda", "--costs", "builtin", "--out", out)
 		r.WantCode(t, cli.ExitOK)
 		if fell := strings.Contains(r.Err, "falling back to the CPU"); fell != (by == "cpu") {
 			t.Errorf("%s: fell back %v: %s", m, fell, r.Err)
 		}
-		thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", out, "--strict-delta").WantCode(t, cli.ExitOK)
+		thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", out, "--strict-delta").WantCode(t, cli.ExitOK)
 		for line := range strings.Lines(string(clitest.ReadFile(t, out))) {
 			var answer struct {
 				Certificate struct{ Backend string }
@@ -70,5 +70,5 @@ func TestBackendCUDA(t *testing.T) {
 			}
 		}
 	}
-	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--backend", "auto", "--costs", "builtin").WantCode(t, cli.ExitOK)
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--backend", "auto", "--costs", "builtin").WantCode(t, cli.ExitOK)
 }

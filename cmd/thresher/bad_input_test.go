@@ -29,7 +29,7 @@ func TestBadInput(t *testing.T) {
 	hidden := filepath.Join(dir, "none.npy")
 	there := file("there.npz", "x")
 	prepared := filepath.Join(dir, "prepared.thresher")
-	thresher(t, "build", "--atoms", good, "--metric", "ip", "--out", prepared).WantCode(t, cli.ExitOK)
+	thresher(t, "build", "--vectors", good, "--metric", "ip", "--out", prepared).WantCode(t, cli.ExitOK)
 	folder, certificates, collection := filepath.Join(dir, "folder.npz"), filepath.Join(dir, "folder.jsonl"), filepath.Join(dir, "folder.thresher")
 	for _, path := range []string{folder, certificates, collection} {
 		if err := os.Mkdir(path, 0o755); err != nil {
@@ -39,7 +39,7 @@ func TestBadInput(t *testing.T) {
 	before := clitest.FolderOf(t, dir)
 
 	search := func(atoms, queries string, more ...string) []string {
-		return append([]string{"search", "--atoms", atoms, "--metric", "ip", "--queries", queries}, more...)
+		return append([]string{"search", "--vectors", atoms, "--metric", "ip", "--queries", queries}, more...)
 	}
 	for _, c := range []struct {
 		name string
@@ -79,22 +79,22 @@ func TestBadInput(t *testing.T) {
 		{"a collection of queries", search(good, prepared), []string{"--queries", "prepared.thresher", "--vectors"}},
 		{"output of unknown form", search(good, good, "--out", filepath.Join(dir, "r.csv")), []string{"r.csv", ".npz"}},
 		{"output compressed", search(good, good, "--out", filepath.Join(dir, "r.jsonl.gz")), []string{".gz"}},
-		{"output exists", search(good, good, "--out", there), []string{"there.npz", "--force"}},
+		{"output exists", search(good, good, "--out", there), []string{"there.npz", "--overwrite"}},
 		{"output is a folder", search(good, good, "--out", folder), []string{"folder.npz", "is a directory"}},
-		{"output is a folder, forced", search(good, good, "--out", folder, "--force"), []string{"folder.npz", "is a directory"}},
-		{"certificates are a folder", search(good, good, "--out", filepath.Join(dir, "r.npz"), "--certificates", certificates, "--force"), []string{"folder.jsonl", "is a directory"}},
-		{"collection is a folder", []string{"build", "--atoms", good, "--metric", "ip", "--out", collection, "--force"}, []string{"folder.thresher", "is a directory"}},
+		{"output is a folder, forced", search(good, good, "--out", folder, "--overwrite"), []string{"folder.npz", "is a directory"}},
+		{"certificates are a folder", search(good, good, "--out", filepath.Join(dir, "r.npz"), "--certificates", certificates, "--overwrite"), []string{"folder.jsonl", "is a directory"}},
+		{"collection is a folder", []string{"build", "--vectors", good, "--metric", "ip", "--out", collection, "--overwrite"}, []string{"folder.thresher", "is a directory"}},
 		{"output in no folder", search(good, good, "--out", filepath.Join(dir, "no", "r.npz")), []string{"no folder"}},
 		{"resume of nothing over a file", search(good, good, "--out", there, "--resume"), []string{"there.npz", "nothing to resume"}},
-		{"resume and force", search(good, good, "--out", there, "--resume", "--force"), []string{"exclude each other"}},
+		{"resume and force", search(good, good, "--out", there, "--resume", "--overwrite"), []string{"exclude each other"}},
 		{"resume of stdout", search(good, good, "--resume"), []string{"--out"}},
 		{"summary among answers", search(good, good, "--json"), []string{"--json", "--out"}},
-		{"output is the input", search(ragged, good, "--out", ragged, "--force"), []string{"ragged.jsonl", "would be overwritten"}},
+		{"output is the input", search(ragged, good, "--out", ragged, "--overwrite"), []string{"ragged.jsonl", "would be overwritten"}},
 		{"certificates of another form", search(good, good, "--out", filepath.Join(dir, "r.npz"), "--certificates", "c.txt"), []string{"c.txt"}},
 		{"certificates without answers", search(good, good, "--certificates", "c.jsonl"), []string{"--out"}},
 		{"deadline of 0", search(good, good, "--deadline=0"), []string{"--deadline 0", "leave it out for none"}},
-		{"deadline of 0 of certify", []string{"certify", "--atoms", good, "--queries", good, "--metric", "ip", "--answers", good, "--deadline", "0s"}, []string{"--deadline 0", "leave it out for none"}},
-		{"negative deadline of certify", []string{"certify", "--atoms", good, "--queries", good, "--metric", "ip", "--answers", good, "--deadline=-1s"}, []string{"-1s", "negative"}},
+		{"deadline of 0 of certify", []string{"certify", "--vectors", good, "--queries", good, "--metric", "ip", "--answers", good, "--deadline", "0s"}, []string{"--deadline 0", "leave it out for none"}},
+		{"negative deadline of certify", []string{"certify", "--vectors", good, "--queries", good, "--metric", "ip", "--answers", good, "--deadline=-1s"}, []string{"-1s", "negative"}},
 		{"negative deadline", search(good, good, "--deadline=-1s"), []string{"-1s"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestBadQueryThenMended(t *testing.T) {
 		dir := t.TempDir()
 		atoms := vectorFile(t, dir, "a.npy", 1, 40, 3)
 		queries := clitest.WriteFile(t, dir, "q.jsonl", []byte("[1,2,NaN]\n"))
-		args := []string{"search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--out", filepath.Join(dir, name), "--certificates", filepath.Join(dir, "c.jsonl")}
+		args := []string{"search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--out", filepath.Join(dir, name), "--certificates", filepath.Join(dir, "c.jsonl")}
 		r := thresher(t, args...)
 		r.WantError(t, "q.jsonl: row 0, column 2", "NaN")
 		if strings.Contains(r.Err, "resume") {
@@ -141,15 +141,15 @@ func TestBadRowLeavesEarlierChunks(t *testing.T) {
 	good := strings.Repeat("[1,2,3]\n", 20)
 	clitest.WriteFile(t, dir, "q.jsonl", []byte(good+"[1,2,x]\n"))
 	out := filepath.Join(dir, "r.jsonl")
-	args := []string{"search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--chunk", "5", "--out", out}
+	args := []string{"search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--chunk", "5", "--out", out}
 	thresher(t, args...).WantError(t, "q.jsonl", "row 20", "20 queries are answered")
 	if n := len(answersOf(t, out)); n != 20 {
 		t.Errorf("%d answers are there, want 20", n)
 	}
-	thresher(t, args...).WantError(t, "--resume", "--force")
+	thresher(t, args...).WantError(t, "--resume", "--overwrite")
 	clitest.WriteFile(t, dir, "q.jsonl", []byte(good+"[1,2,4]\n"))
-	thresher(t, append(args, "--resume")...).WantError(t, "other vectors or settings", "--force")
-	thresher(t, append(args, "--force")...).WantCode(t, cli.ExitOK)
+	thresher(t, append(args, "--resume")...).WantError(t, "other vectors or settings", "--overwrite")
+	thresher(t, append(args, "--overwrite")...).WantCode(t, cli.ExitOK)
 	if n := len(answersOf(t, out)); n != 21 {
 		t.Errorf("%d answers, want 21", n)
 	}

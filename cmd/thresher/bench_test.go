@@ -71,12 +71,12 @@ func TestBenchTimes(t *testing.T) {
 func TestBenchOnFiles(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 90, 40), vectorFile(t, dir, "q.npy", 2, 30, 40)
-	r := thresher(t, "bench", "--pulls", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--ks", "2", "--count", "4")
+	r := thresher(t, "bench", "--pulls", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--ks", "2", "--count", "4")
 	r.WantCode(t, cli.ExitOK)
 	if !strings.Contains(r.Out, "COORDINATES SAVED") || !strings.Contains(r.Out, "0/4") {
 		t.Error(r.Out)
 	}
-	thresher(t, "bench", "--atoms", atoms, "--metric", "ip", "--queries", vectorFile(t, dir, "w.npy", 2, 30, 41)).WantError(t, "41", "40")
+	thresher(t, "bench", "--vectors", atoms, "--metric", "ip", "--queries", vectorFile(t, dir, "w.npy", 2, 30, 41)).WantError(t, "41", "40")
 }
 
 func TestGeneratedSets(t *testing.T) {

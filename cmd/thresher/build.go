@@ -38,7 +38,7 @@ are kept beside it, in FILE.thresher.ids.npz; every command reads them.`,
 	a.reading.add(cmd.Flags())
 	cmd.Flags().StringVar(&f.ids, "ids", "", "`column` of the atoms' ids (default: the column id, if there is one)")
 	cmd.Flags().StringVar(&f.out, "out", "", "`file` to write, ending in "+collectionSuffix)
-	cmd.Flags().BoolVar(&f.force, "force", false, "overwrite the output")
+	cmd.Flags().BoolVar(&f.force, "overwrite", false, "overwrite the output")
 	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON object on stdout")
 	addSettings(cmd, "metric", "basis", "seed", "threads", "dense_limit", "read_limit")
 	return cmd

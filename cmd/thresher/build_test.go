@@ -16,7 +16,7 @@ import (
 func TestBuildAndInfo(t *testing.T) {
 	dir := t.TempDir()
 	atoms, out := vectorFile(t, dir, "a.npy", 1, 120, 50), filepath.Join(dir, "a.thresher")
-	args := []string{"build", "--atoms", atoms, "--metric", "cosine", "--seed", "11", "--out", out}
+	args := []string{"build", "--vectors", atoms, "--metric", "cosine", "--seed", "11", "--out", out}
 	r := thresher(t, args...)
 	r.WantCode(t, cli.ExitOK)
 	if !strings.Contains(r.Err, "120 x 50, cosine") || r.Out != "" {
@@ -24,15 +24,15 @@ func TestBuildAndInfo(t *testing.T) {
 	}
 	first := clitest.ReadFile(t, out)
 
-	thresher(t, args...).WantError(t, "a.thresher", "--force")
-	r = thresher(t, append(args, "--force", "--threads", "3", "--json")...)
+	thresher(t, args...).WantError(t, "a.thresher", "--overwrite")
+	r = thresher(t, append(args, "--overwrite", "--threads", "3", "--json")...)
 	r.WantCode(t, cli.ExitOK)
 	var built struct {
-		Atoms, Dimension int
-		Metric           string
-		BuildSeconds     float64 `json:"build_seconds"`
+		Vectors, Dim int
+		Metric       string
+		BuildSeconds float64 `json:"build_seconds"`
 	}
-	if err := json.Unmarshal([]byte(r.Out), &built); err != nil || built.Atoms != 120 || built.Dimension != 50 || built.Metric != "cosine" || built.BuildSeconds <= 0 {
+	if err := json.Unmarshal([]byte(r.Out), &built); err != nil || built.Vectors != 120 || built.Dim != 50 || built.Metric != "cosine" || built.BuildSeconds <= 0 {
 		t.Errorf("%s (%v)", r.Out, err)
 	}
 	if !bytes.Equal(first, clitest.ReadFile(t, out)) {
@@ -49,10 +49,10 @@ func TestBuildAndInfo(t *testing.T) {
 	r = thresher(t, "info", "--json", out)
 	r.WantCode(t, cli.ExitOK)
 	var info struct {
-		Atoms int
-		Seed  uint64
+		Vectors int
+		Seed    uint64
 	}
-	if err := json.Unmarshal([]byte(r.Out), &info); err != nil || info.Atoms != 120 || info.Seed != 11 {
+	if err := json.Unmarshal([]byte(r.Out), &info); err != nil || info.Vectors != 120 || info.Seed != 11 {
 		t.Errorf("%s (%v)", r.Out, err)
 	}
 }
@@ -61,8 +61,8 @@ func TestBuildFromStdin(t *testing.T) {
 	dir := t.TempDir()
 	atoms := vectorFile(t, dir, "a.npy", 1, 120, 50)
 	a, b := filepath.Join(dir, "a.thresher"), filepath.Join(dir, "b.thresher")
-	thresher(t, "build", "--atoms", atoms, "--metric", "ip", "--out", a).WantCode(t, cli.ExitOK)
-	thresherWith(t, context.Background(), string(clitest.ReadFile(t, atoms)), "build", "--atoms", "-", "--metric", "ip", "--out", b).WantCode(t, cli.ExitOK)
+	thresher(t, "build", "--vectors", atoms, "--metric", "ip", "--out", a).WantCode(t, cli.ExitOK)
+	thresherWith(t, context.Background(), string(clitest.ReadFile(t, atoms)), "build", "--vectors", "-", "--metric", "ip", "--out", b).WantCode(t, cli.ExitOK)
 	if !bytes.Equal(clitest.ReadFile(t, a), clitest.ReadFile(t, b)) {
 		t.Error("standard input makes another collection than the file")
 	}
@@ -78,13 +78,13 @@ func TestBuildBadInput(t *testing.T) {
 		{"huge.jsonl", "[1,2]\n[3e38,3e38]\n", "row 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			thresher(t, "build", "--atoms", clitest.WriteFile(t, dir, c.name, []byte(c.content)), "--metric", "ip", "--out", out).WantError(t, c.name, c.want)
+			thresher(t, "build", "--vectors", clitest.WriteFile(t, dir, c.name, []byte(c.content)), "--metric", "ip", "--out", out).WantError(t, c.name, c.want)
 			if clitest.Exists(out) {
 				t.Error("a collection was left behind")
 			}
 		})
 	}
-	thresher(t, "build", "--atoms", out, "--metric", "ip", "--out", filepath.Join(dir, "b.thresher")).WantError(t, "already a collection")
+	thresher(t, "build", "--vectors", out, "--metric", "ip", "--out", filepath.Join(dir, "b.thresher")).WantError(t, "already a collection")
 }
 
 func TestInfoOnAnswers(t *testing.T) {
@@ -137,7 +137,7 @@ func TestBuildKeepsIDs(t *testing.T) {
 		"none":  "[3,0]\n[0,2]\n",
 	} {
 		atoms := clitest.WriteFile(t, dir, name+".jsonl", []byte(rows))
-		thresher(t, "build", "--vectors", atoms, "--metric", "ip", "--out", out, "--force").WantCode(t, cli.ExitOK)
+		thresher(t, "build", "--vectors", atoms, "--metric", "ip", "--out", out, "--overwrite").WantCode(t, cli.ExitOK)
 		if clitest.Exists(out+".ids.npz") != (name != "none") {
 			t.Errorf("%s: a file of ids: %v", name, clitest.Exists(out+".ids.npz"))
 		}
@@ -152,7 +152,7 @@ func TestBuildKeepsIDs(t *testing.T) {
 		}
 	}
 	atoms := clitest.WriteFile(t, dir, "columns.csv", []byte("sku,id,x,y\nA,1,3,0\nB,2,0,2\n"))
-	thresher(t, "build", "--vectors", atoms, "--ids", "sku", "--vectors-column", "x,y", "--metric", "ip", "--out", out, "--force").WantCode(t, cli.ExitOK)
+	thresher(t, "build", "--vectors", atoms, "--ids", "sku", "--vectors-column", "x,y", "--metric", "ip", "--out", out, "--overwrite").WantCode(t, cli.ExitOK)
 	r := thresher(t, "search", "--vectors", out, "--queries", queries, "--metric", "ip", "-k", "1", "--out", "-")
 	if !strings.Contains(r.Out, `"ids":["A"]`) {
 		t.Errorf("ids of the column sku: %s", r.Out)
@@ -160,10 +160,10 @@ func TestBuildKeepsIDs(t *testing.T) {
 	if err := os.Remove(out); err != nil {
 		t.Fatal(err)
 	}
-	thresher(t, "build", "--vectors", atoms, "--metric", "ip", "--vectors-column", "x,y", "--out", out).WantError(t, "a.thresher.ids.npz", "--force")
+	thresher(t, "build", "--vectors", atoms, "--metric", "ip", "--vectors-column", "x,y", "--out", out).WantError(t, "a.thresher.ids.npz", "--overwrite")
 
 	twice := clitest.WriteFile(t, dir, "twice.csv", []byte("id,x,y\n1,3,0\n1,0,2\n"))
-	thresher(t, "build", "--vectors", twice, "--metric", "ip", "--out", out, "--force").WantError(t, "twice.csv", "row 1")
+	thresher(t, "build", "--vectors", twice, "--metric", "ip", "--out", out, "--overwrite").WantError(t, "twice.csv", "row 1")
 	if clitest.Exists(out) {
 		t.Error("a collection whose ids occur twice")
 	}

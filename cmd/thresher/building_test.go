@@ -18,7 +18,7 @@ func TestFewQueriesBuildNothing(t *testing.T) {
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, n, dim), vectorFile(t, dir, "q.npy", 2, 3, dim)
 	answers := filepath.Join(dir, "r.jsonl")
 	for _, verb := range []string{"search", "truth", "certify"} {
-		args := []string{verb, "--atoms", atoms, "--queries", queries, "--metric", "ip", "-k5", "--out", answers, "--force"}
+		args := []string{verb, "--vectors", atoms, "--queries", queries, "--metric", "ip", "-k5", "--out", answers, "--overwrite"}
 		if verb == "certify" {
 			args = append(args, "--answers", filepath.Join(dir, "given.jsonl"))
 			clitest.WriteFile(t, dir, "given.jsonl", clitest.ReadFile(t, answers))
@@ -34,13 +34,13 @@ func TestFewQueriesBuildNothing(t *testing.T) {
 			t.Errorf("%s: %d of 3 answers built nothing", verb, plans)
 		}
 	}
-	r := thresher(t, "recall", "--atoms", atoms, "--queries", queries, "--metric", "ip", "--answers", answers)
+	r := thresher(t, "recall", "--vectors", atoms, "--queries", queries, "--metric", "ip", "--answers", answers)
 	r.WantCode(t, cli.ExitOK)
 	if !strings.Contains(r.Out, "plan dense, no building") {
 		t.Error(r.Out)
 	}
 	for _, method := range []string{"adaptive", "strict"} { // which need what is built
-		r := thresher(t, "search", "--atoms", atoms, "--queries", queries, "--metric", "ip", "--method", method, "-k5")
+		r := thresher(t, "search", "--vectors", atoms, "--queries", queries, "--metric", "ip", "--method", method, "-k5")
 		r.WantCode(t, cli.ExitOK)
 		if strings.Contains(r.Out, "no building") {
 			t.Errorf("%s built nothing: %s", method, r.Out)

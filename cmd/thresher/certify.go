@@ -40,6 +40,7 @@ the atoms have an id column, its ids. Without -k, k is the length of the longest
 		Example: `  thresher certify --vectors A.npy --queries Q.npy --metric cosine --answers theirs.npz --out proven.npz`,
 		Args:    cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.scoreLimits.read(cmd.Flags())
 			f.deadlineGiven = cmd.Flags().Changed("deadline")
 			return a.runSearch(cmd.Context(), f)
 		},

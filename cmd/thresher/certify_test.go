@@ -22,7 +22,7 @@ func TestCertify(t *testing.T) {
 	atoms, queries, answers := searched(t, dir)
 	worse := worsen(t, atoms, queries, answers, filepath.Join(dir, "worse.jsonl"), 4) // 50 of 200 lack their best atom
 	out := filepath.Join(dir, "proven.jsonl")
-	r := thresher(t, "certify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", worse, "--out", out, "--json")
+	r := thresher(t, "certify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", worse, "--out", out, "--json")
 	r.WantCode(t, cli.ExitOK)
 	var s summary
 	if err := json.Unmarshal([]byte(r.Out), &s); err != nil {
@@ -41,14 +41,14 @@ func TestCertify(t *testing.T) {
 			t.Errorf("query %d: certificate %s", j, got[j].Certificate)
 		}
 	}
-	text := thresher(t, "certify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", worse, "--out", out, "--force", "-k2")
+	text := thresher(t, "certify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", worse, "--out", out, "--overwrite", "-k2")
 	text.WantCode(t, cli.ExitOK)
 	for _, want := range []string{"recall 0.8750; 150 of 200 answers were right", "50 answers, which lacked 50 atoms"} {
 		if !strings.Contains(text.Err, want) {
 			t.Errorf("summary lacks %q:\n%s", want, text.Err)
 		}
 	}
-	thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", out).WantCode(t, cli.ExitOK)
+	thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", out).WantCode(t, cli.ExitOK)
 }
 
 // TestCertifyUnwanted: an answer that lacks nothing is wrong if it holds atoms that the query
@@ -68,11 +68,11 @@ func TestCertifyUnwanted(t *testing.T) {
 	}{
 		{nil, 2, 0, 0, "1 of 4"},
 		{[]string{"--exclude", exclude}, 1, 0, 2, "1 of 2"},
-		{[]string{"--floor-column", "least"}, 0, 0, 2, "0 of 2"},
-		{[]string{"--ceiling-column", "most"}, 0, 2, 2, "1 of 2"},
-		{[]string{"--ceiling-column", "negative"}, 0, 0, 4, ""},
+		{[]string{"--min-score-column", "least"}, 0, 0, 2, "0 of 2"},
+		{[]string{"--max-score-column", "most"}, 0, 2, 2, "1 of 2"},
+		{[]string{"--max-score-column", "negative"}, 0, 0, 4, ""},
 	} {
-		args := append([]string{"certify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "-k2", "--out", out, "--force"}, c.args...)
+		args := append([]string{"certify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "-k2", "--out", out, "--overwrite"}, c.args...)
 		s := summaryOf(t, thresher(t, append(args, "--json")...)).Certified
 		if s.Right != c.right || s.Missed != c.missing || s.Unwanted != c.unwanted {
 			t.Errorf("%q: %+v", c.args, s)
@@ -102,7 +102,7 @@ func TestSearchWithCandidates(t *testing.T) {
 			r.Rows, r.Scores = []int64{7, 7, 7, 7, 7}, []float32{1, 1, 1, 1, 1}
 		}
 	})
-	r := thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k3", "--method", "exact", "--candidates", odd, "--out", out)
+	r := thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k3", "--method", "exact", "--candidates", odd, "--out", out)
 	r.WantCode(t, cli.ExitOK)
 	if !strings.Contains(r.Err, "given") {
 		t.Errorf("summary without candidates:\n%s", r.Err)
@@ -127,7 +127,7 @@ func TestCertifyResumes(t *testing.T) {
 		}
 	})
 	args := func(out string) []string {
-		return []string{"certify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", worse, "--out", out}
+		return []string{"certify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", worse, "--out", out}
 	}
 	whole, out := filepath.Join(dir, "whole.jsonl"), filepath.Join(dir, "out.jsonl")
 	undisturbed := thresher(t, append(args(whole), "--chunk", "1", "--json")...)
@@ -194,8 +194,8 @@ func TestCertifyChecksScores(t *testing.T) {
 		{"none stated", bare, nil, 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			files := append([]string{"--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", c.answers}, c.args...)
-			certified := append([]string{"certify", "--out", filepath.Join(dir, "proven.npz"), "--force"}, files...)
+			files := append([]string{"--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", c.answers}, c.args...)
+			certified := append([]string{"certify", "--out", filepath.Join(dir, "proven.npz"), "--overwrite"}, files...)
 			got := summaryOf(t, thresher(t, append(certified, "--json")...)).Certified.Scores
 			recalled := thresher(t, append([]string{"recall", "--json"}, files...)...)
 			recalled.WantCode(t, cli.ExitOK)
@@ -232,7 +232,7 @@ func TestCertifyRefusesScoresOfAnotherMetric(t *testing.T) {
 	atoms, queries, answers := searched(t, dir)
 	out := filepath.Join(dir, "proven.jsonl")
 	says := []string{"r.jsonl", "scores are inner products, of metric ip; the metric is l2", "--metric"}
-	args := []string{"--atoms", atoms, "--queries", queries, "--answers", answers, "--metric", "l2"}
+	args := []string{"--vectors", atoms, "--queries", queries, "--answers", answers, "--metric", "l2"}
 	thresher(t, append([]string{"recall"}, args...)...).WantError(t, says...)
 	thresher(t, append([]string{"certify", "--out", out, "--chunk", "1"}, args...)...).WantError(t, append(says, "3 of 3")...)
 	if left, _ := filepath.Glob(out + "*"); len(left) > 0 {
@@ -277,15 +277,15 @@ func TestCertifyRefusesBadInput(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{"no answers named", []string{"certify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--out", out}, []string{"certify", "--answers"}},
-		{"an atom that does not exist", []string{"certify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", outside, "--out", out}, []string{"outside.jsonl", "query 17", "atom 60 at rank 3", "0 to 59"}},
-		{"answers of other queries", []string{"certify", "--atoms", atoms, "--metric", "ip", "--queries", fewer, "--answers", answers, "--out", out}, []string{"200 answers", "199 queries", "fewer.npy"}},
-		{"candidates of other queries", []string{"search", "--atoms", atoms, "--metric", "ip", "--queries", fewer, "--candidates", answers, "--out", out}, []string{"200 answers", "199 queries"}},
-		{"the answers as output", []string{"certify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--out", answers, "--force"}, []string{"r.jsonl", "overwritten"}},
-		{"a published method", []string{"certify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--out", out, "--method", "bucket-ae"}, []string{"--answers: bucket-ae takes no candidates"}},
-		{"a published method, as candidates", []string{"search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--candidates", answers, "--out", out, "--method", "bucket-ae"}, []string{"--candidates: bucket-ae takes no candidates"}},
-		{"a published method, with a column", []string{"search", "--atoms", atoms, "--metric", "ip", "--queries", limits, "--ceiling-column", "most", "--out", out, "--method", "bucket-ae", "--basis", "raw"}, []string{"--max-score-column: bucket-ae finds the k best only"}},
-		{"two from standard input", []string{"certify", "--atoms", "-", "--metric", "ip", "--queries", queries, "--answers", "-"}, []string{"certify", "only one"}},
+		{"no answers named", []string{"certify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--out", out}, []string{"certify", "--answers"}},
+		{"an atom that does not exist", []string{"certify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", outside, "--out", out}, []string{"outside.jsonl", "query 17", "atom 60 at rank 3", "0 to 59"}},
+		{"answers of other queries", []string{"certify", "--vectors", atoms, "--metric", "ip", "--queries", fewer, "--answers", answers, "--out", out}, []string{"200 answers", "199 queries", "fewer.npy"}},
+		{"candidates of other queries", []string{"search", "--vectors", atoms, "--metric", "ip", "--queries", fewer, "--candidates", answers, "--out", out}, []string{"200 answers", "199 queries"}},
+		{"the answers as output", []string{"certify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--out", answers, "--overwrite"}, []string{"r.jsonl", "overwritten"}},
+		{"a published method", []string{"certify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--out", out, "--method", "bucket-ae"}, []string{"--answers: bucket-ae takes no candidates"}},
+		{"a published method, as candidates", []string{"search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--candidates", answers, "--out", out, "--method", "bucket-ae"}, []string{"--candidates: bucket-ae takes no candidates"}},
+		{"a published method, with a column", []string{"search", "--vectors", atoms, "--metric", "ip", "--queries", limits, "--max-score-column", "most", "--out", out, "--method", "bucket-ae", "--basis", "raw"}, []string{"--max-score-column: bucket-ae finds the k best only"}},
+		{"two from standard input", []string{"certify", "--vectors", "-", "--metric", "ip", "--queries", queries, "--answers", "-"}, []string{"certify", "only one"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			thresher(t, c.args...).WantError(t, c.want...)

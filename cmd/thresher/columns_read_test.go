@@ -40,9 +40,9 @@ func TestQueriesByName(t *testing.T) {
 	queries := clitest.WriteFile(t, dir, "q.csv", []byte("z,film,x,y,year\n0.9,One,0.1,0,1999\n0,Two,0.9,0.1,2001\n"))
 	other := clitest.WriteFile(t, dir, "other.csv", []byte("a,b,c\n0.9,0.1,0\n"))
 	built, out := filepath.Join(dir, "atoms.thresher"), filepath.Join(dir, "out.jsonl")
-	thresher(t, "build", "--atoms", atoms, "--metric", "ip", "--out", built).WantCode(t, cli.ExitOK)
+	thresher(t, "build", "--vectors", atoms, "--metric", "ip", "--out", built).WantCode(t, cli.ExitOK)
 	for _, vectors := range []string{atoms, built} {
-		search := []string{"search", "--atoms", vectors, "--metric", "ip", "-k", "1", "--force", "--out", out, "--queries"}
+		search := []string{"search", "--vectors", vectors, "--metric", "ip", "-k", "1", "--overwrite", "--out", out, "--queries"}
 		r := thresher(t, append(search, queries, "--json")...)
 		r.WantCode(t, cli.ExitOK)
 		if ids := firstIDs(t, out); len(ids) != 2 || ids[0] != 2 || ids[1] != 0 {
@@ -52,7 +52,7 @@ func TestQueriesByName(t *testing.T) {
 		if err := json.Unmarshal([]byte(r.Out), &s); err != nil || s.QueryColumns != "x, y, z" || vectors == atoms && s.VectorColumns != "x, y, z" {
 			t.Errorf("%s: %+v, %v", vectors, s.columnsRead, err)
 		}
-		files := []string{"--atoms", vectors, "--queries", queries, "--metric", "ip", "--answers", out}
+		files := []string{"--vectors", vectors, "--queries", queries, "--metric", "ip", "--answers", out}
 		for _, verb := range []string{"verify", "recall"} {
 			if r := thresher(t, append([]string{verb}, files...)...); r.Code != cli.ExitOK || !strings.Contains(r.Out+r.Err, "queries from x, y, z") {
 				t.Errorf("%s: code %d, %s%s", verb, r.Code, r.Out, r.Err)
@@ -64,16 +64,16 @@ func TestQueriesByName(t *testing.T) {
 			t.Errorf("%s, columns listed: %v", vectors, ids)
 		}
 	}
-	thresher(t, "pairs", "--atoms", atoms, "--with", other, "--metric", "ip", "--min-score", "0.5", "--out", filepath.Join(dir, "p.csv")).WantError(t, "--with-column", "a, b, c")
+	thresher(t, "pairs", "--vectors", atoms, "--with", other, "--metric", "ip", "--min-score", "0.5", "--out", filepath.Join(dir, "p.csv")).WantError(t, "--with-column", "a, b, c")
 }
 
 // TestVectorsColumn: the newer name of the flag means the same.
 func TestVectorsColumn(t *testing.T) {
 	dir := t.TempDir()
 	atoms := clitest.WriteFile(t, dir, "atoms.csv", []byte("movie_id,d0,d1\n7,1,0\n8,0,1\n"))
-	thresher(t, "search", "--atoms", atoms, "--queries", atoms, "--metric", "ip", "-k", "1").WantError(t, "movie_id", "d0", "--vectors-column")
-	for _, flag := range []string{"--atoms-column", "--vectors-column"} {
-		r := thresher(t, "search", "--atoms", atoms, flag, "d*", "--queries", atoms, "--metric", "ip", "-k", "1")
+	thresher(t, "search", "--vectors", atoms, "--queries", atoms, "--metric", "ip", "-k", "1").WantError(t, "movie_id", "d0", "--vectors-column")
+	for _, flag := range []string{"--vectors-column", "--vectors-column"} {
+		r := thresher(t, "search", "--vectors", atoms, flag, "d*", "--queries", atoms, "--metric", "ip", "-k", "1")
 		r.WantCode(t, cli.ExitOK)
 		if !strings.Contains(r.Err, "2 x 2") || !strings.Contains(r.Err, "vectors from d0, d1") {
 			t.Errorf("%s: %s", flag, r.Err)
@@ -88,7 +88,7 @@ func TestZerosFlag(t *testing.T) {
 	queries := clitest.WriteFile(t, dir, "q.csv", []byte("x,y\n1,0\n"))
 	exclude := clitest.WriteFile(t, dir, "seen.npz", zeroMatrix(t))
 	out := filepath.Join(dir, "out.jsonl")
-	search := []string{"search", "--atoms", atoms, "--queries", queries, "--metric", "ip", "-k", "1", "--force", "--out", out}
+	search := []string{"search", "--vectors", atoms, "--queries", queries, "--metric", "ip", "-k", "1", "--overwrite", "--out", out}
 	thresher(t, append(search, "--exclude", exclude)...).WantError(t, "seen.npz", "--zeros", "keep", "drop")
 	for zeros, best := range map[string]int64{"keep": 1, "drop": 0} {
 		thresher(t, append(search, "--exclude", exclude, "--zeros", zeros)...).WantCode(t, cli.ExitOK)

@@ -26,10 +26,10 @@ func TestColumnsOfEveryFile(t *testing.T) {
 	}
 	full, plain := clitest.WriteFile(t, dir, "full.csv", []byte(with.String())), clitest.WriteFile(t, dir, "plain.csv", []byte(bare.String()))
 	answers := filepath.Join(dir, "r.jsonl")
-	thresher(t, "search", "--atoms", full, "--queries", full, "--ids", "key", "--metric", "cosine", "--method", "exact",
-		"--k-column", "wanted", "--floor-column", "least", "--out", answers).WantCode(t, cli.ExitOK)
+	thresher(t, "search", "--vectors", full, "--queries", full, "--ids", "key", "--metric", "cosine", "--method", "exact",
+		"--k-column", "wanted", "--min-score-column", "least", "--out", answers).WantCode(t, cli.ExitOK)
 	right := filepath.Join(dir, "right.jsonl")
-	thresher(t, "search", "--atoms", plain, "--queries", plain, "--metric", "cosine", "--method", "exact", "-k3", "--out", right).WantCode(t, cli.ExitOK)
+	thresher(t, "search", "--vectors", plain, "--queries", plain, "--metric", "cosine", "--method", "exact", "-k3", "--out", right).WantCode(t, cli.ExitOK)
 	got, want := readAnswers(t, answers), readAnswers(t, right)
 	for j := range want {
 		k := 1 + j%3
@@ -37,7 +37,7 @@ func TestColumnsOfEveryFile(t *testing.T) {
 			t.Fatalf("query %d: %v %v, want %v", j, got[j].Rows, got[j].IDs, want[j].Rows[:k])
 		}
 	}
-	files := []string{"--atoms", full, "--queries", full, "--ids", "key", "--metric", "cosine", "--k-column", "wanted", "--floor-column", "least", "--answers", answers}
+	files := []string{"--vectors", full, "--queries", full, "--ids", "key", "--metric", "cosine", "--k-column", "wanted", "--min-score-column", "least", "--answers", answers}
 	thresher(t, append([]string{"verify", "--guarantee", "exact"}, files...)...).WantCode(t, cli.ExitOK)
 	if r := recallOf(t, files...); r.Recall != 1 {
 		t.Errorf("%+v", r.RecallReport)

@@ -263,8 +263,8 @@ func TestCalibrate(t *testing.T) {
 		}
 	}
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 100, 40), vectorFile(t, dir, "q.npy", 2, 3, 40)
-	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--costs", file).WantCode(t, cli.ExitOK)
-	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--costs", filepath.Join(dir, "none.json")).WantError(t, "costs", "none.json")
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--costs", file).WantCode(t, cli.ExitOK)
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--costs", filepath.Join(dir, "none.json")).WantError(t, "costs", "none.json")
 }
 
 func mkdir(t *testing.T, path string) {

@@ -153,14 +153,14 @@ func TestDataExport(t *testing.T) {
 	thresher(t, "data", "export-judgments", "--data="+dir).WantError(t, "--tournament is missing")
 	s.stop().WantCode(t, cli.ExitOK)
 	out := filepath.Join(box, "judged.jsonl")
-	for _, force := range []string{"--force=false", "--force"} {
+	for _, force := range []string{"--overwrite=false", "--overwrite"} {
 		thresher(t, "data", "export-judgments", "--data="+dir, "--tournament="+made.ID, "--out="+out, force).WantCode(t, cli.ExitOK)
 		text, err := os.ReadFile(out)
 		if err != nil || string(text) != served.Out {
 			t.Errorf("%v: %s, from the server: %s", err, text, served.Out)
 		}
 	}
-	thresher(t, "data", "export-judgments", "--data="+dir, "--tournament="+made.ID, "--out="+out).WantError(t, out+" exists", "--force")
+	thresher(t, "data", "export-judgments", "--data="+dir, "--tournament="+made.ID, "--out="+out).WantError(t, out+" exists", "--overwrite")
 
 	thresher(t, "data", "continue-tournament", "--data="+dir, "--tournament="+made.ID).WantError(t, "can be played")
 	thresher(t, "data", "continue-tournament", "--data="+dir).WantError(t, "--tournament is missing")

@@ -50,7 +50,7 @@ such tournament, or the folder cannot be read; 4: no answer from the server.`,
 	f.addServerFlags(cmd.Flags())
 	cmd.Flags().StringVar(&f.tournament, "tournament", "", "`id` of the tournament")
 	cmd.Flags().StringVar(&f.out, "out", "-", "`file` to write; - is standard output")
-	cmd.Flags().BoolVar(&f.force, "force", false, "replace --out if it exists")
+	cmd.Flags().BoolVar(&f.force, "overwrite", false, "replace --out if it exists")
 	addSettings(cmd, "data")
 	return cmd
 }
@@ -82,7 +82,7 @@ func (a *app) runDataExport(ctx context.Context, f *exportFlags, named bool) err
 // toFile writes --out, which appears complete or not at all.
 func (f *exportFlags) toFile(write func(io.Writer) (int64, error)) (lost int64, err error) {
 	if _, err := os.Lstat(f.out); err == nil && !f.force {
-		return 0, fmt.Errorf("--out %s exists; --force replaces it", f.out)
+		return 0, fmt.Errorf("--out %s exists; --overwrite replaces it", f.out)
 	}
 	out, err := atomicfile.Create(f.out, 0o600)
 	if err != nil {

@@ -41,7 +41,7 @@ func TestFilesSayWhatIsComplete(t *testing.T) {
 	for _, form := range []string{"jsonl", "npz", "parquet"} {
 		for deadline, code := range map[string]int{"1ns": cli.ExitDeadline, "10m": cli.ExitOK} {
 			out := filepath.Join(dir, deadline+"."+form)
-			r := thresher(t, "search", "--metric", "ip", "--atoms", atoms, "--queries", queries, "--chunk", "16", "--deadline", deadline, "--method", "exact", "--out", out)
+			r := thresher(t, "search", "--metric", "ip", "--vectors", atoms, "--queries", queries, "--chunk", "16", "--deadline", deadline, "--method", "exact", "--out", out)
 			r.WantCode(t, code)
 			if says := strings.Contains(r.Err, "none wrong"); says != (code == cli.ExitOK) || strings.Contains(r.Err, "bound: stopped early") == says {
 				t.Errorf("%s %s: the summary says\n%s", form, deadline, r.Err)
@@ -62,7 +62,7 @@ func TestFilesSayWhatIsComplete(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"r.ivecs", "r.ibin", "r.neighbors.ibin"} {
-		r := thresher(t, "search", "--metric", "ip", "--atoms", atoms, "--queries", queries, "--deadline", "10m", "--out", filepath.Join(dir, name))
+		r := thresher(t, "search", "--metric", "ip", "--vectors", atoms, "--queries", queries, "--deadline", "10m", "--out", filepath.Join(dir, name))
 		r.WantCode(t, cli.ExitInput)
 		if !strings.Contains(r.Err, "cannot say which; write .jsonl, .npz or .parquet") {
 			t.Error(r.Err)
@@ -75,10 +75,10 @@ func TestCertifyKeepsUnfinished(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 300, 32), vectorFile(t, dir, "q.npy", 2, 40, 32)
 	right := filepath.Join(dir, "right.npz")
-	thresher(t, "search", "--metric", "ip", "--atoms", atoms, "--queries", queries, "-k3", "--method", "exact", "--out", right).WantCode(t, cli.ExitOK)
+	thresher(t, "search", "--metric", "ip", "--vectors", atoms, "--queries", queries, "-k3", "--method", "exact", "--out", right).WantCode(t, cli.ExitOK)
 	for _, form := range []string{"jsonl", "npz"} {
 		out := filepath.Join(dir, "proven."+form)
-		r := thresher(t, "certify", "--metric", "ip", "--atoms", atoms, "--queries", queries, "--answers", right, "--deadline", "1ns", "--out", out)
+		r := thresher(t, "certify", "--metric", "ip", "--vectors", atoms, "--queries", queries, "--answers", right, "--deadline", "1ns", "--out", out)
 		r.WantCode(t, cli.ExitDeadline)
 		for _, text := range []string{"40 answers are kept as they were", "unknown, as no search was finished in time", "40 of 40 answers unproven", "bound: stopped early"} {
 			if !strings.Contains(r.Err, text) {
@@ -93,7 +93,7 @@ func TestCertifyKeepsUnfinished(t *testing.T) {
 		}
 	}
 	// What is kept breaks no promise: its bound holds for it.
-	thresher(t, "verify", "--metric", "ip", "--atoms", atoms, "--queries", queries, "-k3", "--answers", filepath.Join(dir, "proven.jsonl")).WantCode(t, cli.ExitOK)
+	thresher(t, "verify", "--metric", "ip", "--vectors", atoms, "--queries", queries, "-k3", "--answers", filepath.Join(dir, "proven.jsonl")).WantCode(t, cli.ExitOK)
 }
 
 // TestResumeOfUnmarkedAnswers: answers that an earlier version stopped, and wrote without a mark, are not

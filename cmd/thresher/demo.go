@@ -46,7 +46,7 @@ then explains one certificate line by line.`,
 	cmd.Flags().IntVar(&f.sample, "sample", 0, "`queries` that the dense scan answers for comparison; 0 = 512, -1 = all")
 	cmd.Flags().BoolVar(&f.embedded, "embedded", false, "use the extract in the binary even if there is a Go tree")
 	cmd.Flags().StringVar(&f.save, "save", "", "`file` (.npy) to write the vectors to")
-	cmd.Flags().BoolVar(&f.force, "force", false, "overwrite the file of --save")
+	cmd.Flags().BoolVar(&f.force, "overwrite", false, "overwrite the file of --save")
 	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON object with all figures on stdout")
 	cmd.Flags().BoolVar(&f.showLicense, "license", false, "print the licence of the texts and stop")
 	addSettings(cmd, "delta", "seed", "threads", "backend", "device", "kernels", "costs")

@@ -49,7 +49,7 @@ func TestDemoRefuses(t *testing.T) {
 	if err := os.WriteFile(there, []byte("mine"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	thresher(t, "demo", "--save", there).WantError(t, there, "--force")
+	thresher(t, "demo", "--save", there).WantError(t, there, "--overwrite")
 	thresher(t, "demo", "--delta", "2").WantError(t, "delta")
 	thresher(t, "demo", "more").WantError(t, "more")
 	thresher(t, "demo", "--save", "x.txt").WantError(t, "x.txt", ".npy")

@@ -138,7 +138,7 @@ func TestExclude(t *testing.T) {
 	} {
 		for _, method := range []string{"exact", "certain", "adaptive"} {
 			out := filepath.Join(dir, method+filepath.Base(exclude)+".jsonl")
-			args := []string{"--atoms", atoms, "--metric", "ip", "--queries", queries, "-k5", "--exclude", exclude}
+			args := []string{"--vectors", atoms, "--metric", "ip", "--queries", queries, "-k5", "--exclude", exclude}
 			thresher(t, append([]string{"search", "--method", method, "--chunk", "4", "--out", out}, args...)...).WantCode(t, cli.ExitOK)
 			for j, got := range answersOf(t, out) {
 				if diff := cmp.Diff(best[j], got.Rows); len(got.Rows)+len(best[j]) > 0 && diff != "" {
@@ -149,8 +149,8 @@ func TestExclude(t *testing.T) {
 		}
 	}
 	out := filepath.Join(dir, "plain.jsonl")
-	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k5", "--out", out).WantCode(t, cli.ExitOK)
-	thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k5", "--exclude", filepath.Join(dir, "seen.npz"), "--answers", out).WantCode(t, cli.ExitWrong)
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k5", "--out", out).WantCode(t, cli.ExitOK)
+	thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k5", "--exclude", filepath.Join(dir, "seen.npz"), "--answers", out).WantCode(t, cli.ExitWrong)
 }
 
 // TestExcludeByID: the ids of lists are those of the column that --ids names, and texts those of
@@ -172,8 +172,8 @@ func TestExcludeByID(t *testing.T) {
 		{"-", "[20]\n[0,10]\n", []string{"--ids", "key"}, [][]int64{{1, 2}, {0}}},
 	} {
 		out := filepath.Join(dir, "r.jsonl")
-		args := append([]string{"--atoms", atoms, "--metric", "ip", "--queries", queries, "-k3", "--exclude", c.lists}, c.args...)
-		thresherWith(t, t.Context(), c.stdin, append([]string{"search", "--out", out, "--force"}, args...)...).WantCode(t, cli.ExitOK)
+		args := append([]string{"--vectors", atoms, "--metric", "ip", "--queries", queries, "-k3", "--exclude", c.lists}, c.args...)
+		thresherWith(t, t.Context(), c.stdin, append([]string{"search", "--out", out, "--overwrite"}, args...)...).WantCode(t, cli.ExitOK)
 		var got [][]int64
 		for _, r := range answersOf(t, out) {
 			got = append(got, r.Rows)
@@ -204,7 +204,7 @@ func TestExcludeRefusesBadInput(t *testing.T) {
 	out := filepath.Join(dir, "out.npz")
 	before := clitest.FolderOf(t, dir)
 	search := func(queries, exclude string, more ...string) []string {
-		return append([]string{"search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--exclude", exclude, "--out", out}, more...)
+		return append([]string{"search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--exclude", exclude, "--out", out}, more...)
 	}
 	for _, c := range []struct {
 		name string
@@ -225,11 +225,11 @@ func TestExcludeRefusesBadInput(t *testing.T) {
 		{"texts without ids", search(queries, named), []string{"named.jsonl", "query 0", "entry 1", `"a"`, "no column id"}},
 		{"vectors", search(queries, atoms), []string{"a.npy", "does not hold lists of ids"}},
 		{"none", search(queries, filepath.Join(dir, "none.npz")), []string{"none.npz", "no such file"}},
-		{"the lists as output", search(queries, foreign, "--out", foreign, "--force"), []string{"foreign.npz", "overwritten"}},
+		{"the lists as output", search(queries, foreign, "--out", foreign, "--overwrite"), []string{"foreign.npz", "overwritten"}},
 		{"two from standard input", search("-", "-"), []string{"search", "only one"}},
-		{"two from standard input to verify", []string{"verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", "-", "--exclude", "-"}, []string{"verify", "only one"}},
-		{"fewer lists to verify", []string{"verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--exclude", fewer}, []string{"fewer.npz has 199 lists"}},
-		{"an atom that does not exist to verify", []string{"verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--exclude", outsideLines}, []string{"query 17", "atom 60"}},
+		{"two from standard input to verify", []string{"verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", "-", "--exclude", "-"}, []string{"verify", "only one"}},
+		{"fewer lists to verify", []string{"verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--exclude", fewer}, []string{"fewer.npz has 199 lists"}},
+		{"an atom that does not exist to verify", []string{"verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--exclude", outsideLines}, []string{"query 17", "atom 60"}},
 		{"a published method", search(queries, jsonLists(t, dir, "ok.jsonl", lists), "--method", "bucket-ae", "--chunk", "1"), nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -263,7 +263,7 @@ func TestExcludeResumes(t *testing.T) {
 	lists[1999] = nil
 	other := csrFile(t, dir, "other.npz", 120, lists)
 	args := func(out string) []string {
-		return []string{"search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k4", "--exclude", exclude, "--out", out}
+		return []string{"search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k4", "--exclude", exclude, "--out", out}
 	}
 	whole, out := filepath.Join(dir, "whole.npz"), filepath.Join(dir, "out.npz")
 	thresher(t, args(whole)...).WantCode(t, cli.ExitOK)
@@ -274,7 +274,7 @@ func TestExcludeResumes(t *testing.T) {
 	if !strings.Contains(r.Err, "by an earlier run") || !bytes.Equal(clitest.ReadFile(t, whole), clitest.ReadFile(t, out)) {
 		t.Errorf("the answers differ from those of an uninterrupted run:\n%s", r.Err)
 	}
-	thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k4", "--exclude", exclude, "--answers", out).WantCode(t, cli.ExitOK)
+	thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k4", "--exclude", exclude, "--answers", out).WantCode(t, cli.ExitOK)
 }
 
 // TestCertifyExcludes: answers with atoms that the query has seen are corrected.
@@ -290,7 +290,7 @@ func TestCertifyExcludes(t *testing.T) {
 	}
 	exclude := ivecsLists(t, dir, "seen.ivecs", lists)
 	out := filepath.Join(dir, "proven.jsonl")
-	s := summaryOf(t, thresher(t, "certify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--exclude", exclude, "--out", out, "--json"))
+	s := summaryOf(t, thresher(t, "certify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--exclude", exclude, "--out", out, "--json"))
 	if s.Certified.Right != 150 || s.Certified.Missed != 50 || s.Candidates.Given != 550 {
 		t.Errorf("%+v", s)
 	}
@@ -299,14 +299,14 @@ func TestCertifyExcludes(t *testing.T) {
 			t.Errorf("query %d: %v", j, r.Rows)
 		}
 	}
-	thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--exclude", exclude, "--answers", out).WantCode(t, cli.ExitOK)
+	thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--exclude", exclude, "--answers", out).WantCode(t, cli.ExitOK)
 	var one dataset.Result
 	rewrite(t, out, filepath.Join(dir, "tampered.jsonl"), func(j int, r *dataset.Result) {
 		if j == 8 {
 			r.Rows[0], one = lists[8][0], *r
 		}
 	})
-	thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--exclude", exclude, "--ignore-scores", "--answers", filepath.Join(dir, "tampered.jsonl")).WantCode(t, cli.ExitWrong)
+	thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--exclude", exclude, "--ignore-scores", "--answers", filepath.Join(dir, "tampered.jsonl")).WantCode(t, cli.ExitWrong)
 	if one.Rows == nil {
 		t.Error("nothing was tampered with")
 	}

@@ -65,7 +65,7 @@ was killed.`,
 	fs.BoolVar(&f.distances, "distances", false, "write distances instead of scores")
 	fs.StringVar(&f.way, "way", string(join.ByCost), "how atoms are searched: one by one (`rows`), each pair of atoms once (pairs; method certain), or as is forecast to be faster (auto)")
 	fs.BoolVar(&f.resume, "resume", false, "continue a run that was killed; keeps FILE.progress at the end, so that the same command, given again, finds that all is done")
-	fs.BoolVar(&f.force, "force", false, "overwrite outputs")
+	fs.BoolVar(&f.force, "overwrite", false, "overwrite outputs")
 	fs.BoolVar(&f.json, "json", false, "summary as one JSON object on stdout")
 	addSettings(cmd, searchSettings()...)
 	fs.Lookup("k").Usage = "neighbours of each atom"
@@ -83,7 +83,7 @@ func (f *graphFlags) check() error {
 	case f.symmetric && f.mutual:
 		return f.refuse("--symmetric and --mutual exclude each other")
 	case f.resume && f.force:
-		return f.refuse("--resume and --force exclude each other")
+		return f.refuse("--resume and --overwrite exclude each other")
 	}
 	return f.checkOutputs()
 }

@@ -76,8 +76,8 @@ func TestGraph(t *testing.T) {
 	atoms := vectorFile(t, dir, "a.npy", 1, 400, 40)
 	for _, metric := range []string{"ip", "cosine", "l2"} {
 		answers, out := filepath.Join(dir, metric+".jsonl"), filepath.Join(dir, metric+".npz")
-		thresher(t, "search", "--atoms", atoms, "--queries", atoms, "--exclude-self", "-k7", "--method", "certain", "--metric", metric, "--out", answers).WantCode(t, cli.ExitOK)
-		r := thresher(t, "graph", "--atoms", atoms, "-k7", "--metric", metric, "--out", out, "--certificates", out+".jsonl", "--chunk", "64")
+		thresher(t, "search", "--vectors", atoms, "--queries", atoms, "--exclude-self", "-k7", "--method", "certain", "--metric", metric, "--out", answers).WantCode(t, cli.ExitOK)
+		r := thresher(t, "graph", "--vectors", atoms, "-k7", "--metric", metric, "--out", out, "--certificates", out+".jsonl", "--chunk", "64")
 		r.WantCode(t, cli.ExitOK)
 		for _, want := range []string{"400 rows of 7 neighbours, directed: 2800 edges", ": none wrong", "rows/s"} {
 			if !strings.Contains(r.Err, want) {
@@ -109,7 +109,7 @@ func TestGraphWithoutDirections(t *testing.T) {
 	for _, metric := range []string{"cosine", "l2"} {
 		make := func(name string, flags ...string) *csr {
 			out := filepath.Join(dir, metric+name+".npz")
-			thresher(t, append([]string{"graph", "--atoms", atoms, "-k5", "--metric", metric, "--out", out}, flags...)...).WantCode(t, cli.ExitOK)
+			thresher(t, append([]string{"graph", "--vectors", atoms, "-k5", "--metric", metric, "--out", out}, flags...)...).WantCode(t, cli.ExitOK)
 			return readCSR(t, out)
 		}
 		plain, symmetric, mutual, far := make("plain"), make("symmetric", "--symmetric"), make("mutual", "--mutual"), make("far", "--symmetric", "--distances")
@@ -161,7 +161,7 @@ func TestGraphTables(t *testing.T) {
 	dir := t.TempDir()
 	atoms := clitest.WriteFile(t, dir, "a.csv", []byte("id,x,y\nn,0,0\no,1,0\nfar,9,9\n"))
 	out := filepath.Join(dir, "g.jsonl")
-	r := thresher(t, "graph", "--atoms", atoms, "-k1", "--metric", "l2", "--out", out, "--json")
+	r := thresher(t, "graph", "--vectors", atoms, "-k1", "--metric", "l2", "--out", out, "--json")
 	r.WantCode(t, cli.ExitOK)
 	want := `{"source":0,"target":1,"score":1,"source_id":"n","target_id":"o"}
 {"source":1,"target":0,"score":1,"source_id":"o","target_id":"n"}
@@ -177,7 +177,7 @@ func TestGraphTables(t *testing.T) {
 	if diff := cmp.Diff(&tasks.GraphShape{Rows: 3, Edges: 3, Kind: "directed", Value: "score"}, s.Graph); diff != "" {
 		t.Error(diff)
 	}
-	r = thresher(t, "graph", "--atoms", atoms, "-k9", "--metric", "l2", "--out", filepath.Join(dir, "g.parquet"))
+	r = thresher(t, "graph", "--vectors", atoms, "-k9", "--metric", "l2", "--out", filepath.Join(dir, "g.parquet"))
 	r.WantCode(t, cli.ExitOK)
 	if !strings.Contains(r.Err, "k reduced from 9 to 2") || !strings.Contains(r.Err, "6 edges") {
 		t.Errorf("k above the number of atoms:\n%s", r.Err)
@@ -193,7 +193,7 @@ func TestGraphResumes(t *testing.T) {
 		for _, name := range []string{"g.npz", "g.jsonl"} {
 			whole, out := filepath.Join(dir, fmt.Sprint("whole-", i, name)), filepath.Join(dir, fmt.Sprint(i, name))
 			args := func(out string) []string {
-				return append([]string{"graph", "--atoms", atoms, "-k4", "--metric", "l2", "--out", out}, flags...)
+				return append([]string{"graph", "--vectors", atoms, "-k4", "--metric", "l2", "--out", out}, flags...)
 			}
 			chunks := 1 + random.IntN(40)
 			t.Run(filepath.Base(out), func(t *testing.T) {
@@ -204,7 +204,7 @@ func TestGraphResumes(t *testing.T) {
 					t.Fatalf("the child was not killed on its way: %v", cmd.ProcessState)
 				}
 				appendTo(t, out+".spool", []byte("torn")) // as a power failure may
-				thresher(t, args(out)...).WantError(t, "--resume", "--force")
+				thresher(t, args(out)...).WantError(t, "--resume", "--overwrite")
 				thresher(t, append(args(out), "--resume", "-k5")...).WantError(t, "other vectors or settings")
 				r := thresher(t, append(args(out), "--resume")...)
 				r.WantCode(t, cli.ExitOK)
@@ -230,7 +230,7 @@ func TestGraphOfPairsResumes(t *testing.T) {
 	atoms := clitest.WriteFile(t, dir, "a.npy", npy(vectors.PowerLaw(vectors.Rand(1), n, dim), dim))
 	whole, out := filepath.Join(dir, "whole.npz"), filepath.Join(dir, "g.npz")
 	args := func(out string) []string {
-		return []string{"graph", "--atoms", atoms, "-k4", "--metric", "cosine", "--out", out, "--certificates", out + ".jsonl", "--way", "pairs"}
+		return []string{"graph", "--vectors", atoms, "-k4", "--metric", "cosine", "--out", out, "--certificates", out + ".jsonl", "--way", "pairs"}
 	}
 	thresher(t, args(whole)...).WantCode(t, cli.ExitOK)
 	if first := bytes.SplitN(clitest.ReadFile(t, whole+".jsonl"), []byte(","), 2)[0]; string(first) == `{"query":0` {
@@ -258,7 +258,7 @@ func TestGraphStopsCleanly(t *testing.T) {
 	dir := t.TempDir()
 	atoms := vectorFile(t, dir, "a.npy", 1, 2000, 40)
 	out := filepath.Join(dir, "g.npz")
-	args := []string{"graph", "--atoms", atoms, "--metric", "ip", "-k4", "--out", out}
+	args := []string{"graph", "--vectors", atoms, "--metric", "ip", "-k4", "--out", out}
 	cmd := child(t, func(p *os.Process) { p.Signal(syscall.SIGINT) }, args...)
 	if code := cmd.ProcessState.ExitCode(); code != cli.ExitInterrupted || clitest.Exists(out) || !clitest.Exists(out+".progress") {
 		t.Fatalf("exit code %d", code)
@@ -279,24 +279,24 @@ func TestGraphBadInput(t *testing.T) {
 		want []string
 	}{
 		{"no atoms", []string{"--out", out}, []string{"graph", "--vectors"}},
-		{"no output", []string{"--atoms", atoms, "--metric", "ip"}, []string{"graph", "--out", ".npz"}},
-		{"standard output", []string{"--atoms", atoms, "--metric", "ip", "--out", "-"}, []string{"graph", "--out"}},
-		{"k 0", []string{"--atoms", atoms, "--metric", "ip", "--out", out, "-k0"}, []string{"k", "0"}},
-		{"one atom", []string{"--atoms", one, "--metric", "ip", "--out", out}, []string{"one.npy", "1 row", "at least 2"}},
-		{"not finite", []string{"--atoms", nan, "--metric", "ip", "--out", out}, []string{"nan.csv", "row 1"}},
-		{"a missing file", []string{"--atoms", filepath.Join(dir, "none.npy"), "--metric", "ip", "--out", out}, []string{"none.npy"}},
-		{"an existing output", []string{"--atoms", atoms, "--metric", "ip", "--out", there}, []string{"there.npz", "--force"}},
-		{"an existing output to resume", []string{"--atoms", atoms, "--metric", "ip", "--out", there, "--resume"}, []string{"there.npz", "nothing to resume"}},
-		{"the atoms as output", []string{"--atoms", there, "--metric", "ip", "--out", there, "--force"}, []string{"there.npz", "overwritten"}},
-		{"queries", []string{"--atoms", atoms, "--metric", "ip", "--out", out, "--queries", atoms}, []string{"queries"}},
-		{"another format", []string{"--atoms", atoms, "--metric", "ip", "--out", filepath.Join(dir, "g.ivecs")}, []string{"g.ivecs", ".npz, .parquet, .jsonl"}},
-		{"both kinds", []string{"--atoms", atoms, "--metric", "ip", "--out", out, "--mutual", "--symmetric"}, []string{"--mutual", "--symmetric"}},
-		{"pairs of few", []string{"--atoms", atoms, "--metric", "ip", "--out", out, "--way", "pairs"}, []string{"--way", "too small"}},
-		{"another way", []string{"--atoms", atoms, "--metric", "ip", "--out", out, "--way", "triples"}, []string{"--way", "triples", "pairs"}},
-		{"resume and force", []string{"--atoms", atoms, "--metric", "ip", "--out", out, "--resume", "--force"}, []string{"exclude each other"}},
-		{"distances of products", []string{"--atoms", atoms, "--metric", "ip", "--out", out, "--distances"}, []string{"--distances", "l2"}},
-		{"a folder that is not there", []string{"--atoms", atoms, "--metric", "ip", "--out", filepath.Join(dir, "no", "g.npz")}, []string{"no folder"}},
-		{"certificates of another name", []string{"--atoms", atoms, "--metric", "ip", "--out", out, "--certificates", "c.txt"}, []string{"c.txt", ".jsonl"}},
+		{"no output", []string{"--vectors", atoms, "--metric", "ip"}, []string{"graph", "--out", ".npz"}},
+		{"standard output", []string{"--vectors", atoms, "--metric", "ip", "--out", "-"}, []string{"graph", "--out"}},
+		{"k 0", []string{"--vectors", atoms, "--metric", "ip", "--out", out, "-k0"}, []string{"k", "0"}},
+		{"one atom", []string{"--vectors", one, "--metric", "ip", "--out", out}, []string{"one.npy", "1 row", "at least 2"}},
+		{"not finite", []string{"--vectors", nan, "--metric", "ip", "--out", out}, []string{"nan.csv", "row 1"}},
+		{"a missing file", []string{"--vectors", filepath.Join(dir, "none.npy"), "--metric", "ip", "--out", out}, []string{"none.npy"}},
+		{"an existing output", []string{"--vectors", atoms, "--metric", "ip", "--out", there}, []string{"there.npz", "--overwrite"}},
+		{"an existing output to resume", []string{"--vectors", atoms, "--metric", "ip", "--out", there, "--resume"}, []string{"there.npz", "nothing to resume"}},
+		{"the atoms as output", []string{"--vectors", there, "--metric", "ip", "--out", there, "--overwrite"}, []string{"there.npz", "overwritten"}},
+		{"queries", []string{"--vectors", atoms, "--metric", "ip", "--out", out, "--queries", atoms}, []string{"queries"}},
+		{"another format", []string{"--vectors", atoms, "--metric", "ip", "--out", filepath.Join(dir, "g.ivecs")}, []string{"g.ivecs", ".npz, .parquet, .jsonl"}},
+		{"both kinds", []string{"--vectors", atoms, "--metric", "ip", "--out", out, "--mutual", "--symmetric"}, []string{"--mutual", "--symmetric"}},
+		{"pairs of few", []string{"--vectors", atoms, "--metric", "ip", "--out", out, "--way", "pairs"}, []string{"--way", "too small"}},
+		{"another way", []string{"--vectors", atoms, "--metric", "ip", "--out", out, "--way", "triples"}, []string{"--way", "triples", "pairs"}},
+		{"resume and force", []string{"--vectors", atoms, "--metric", "ip", "--out", out, "--resume", "--overwrite"}, []string{"exclude each other"}},
+		{"distances of products", []string{"--vectors", atoms, "--metric", "ip", "--out", out, "--distances"}, []string{"--distances", "l2"}},
+		{"a folder that is not there", []string{"--vectors", atoms, "--metric", "ip", "--out", filepath.Join(dir, "no", "g.npz")}, []string{"no folder"}},
+		{"certificates of another name", []string{"--vectors", atoms, "--metric", "ip", "--out", out, "--certificates", "c.txt"}, []string{"c.txt", ".jsonl"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			thresher(t, append([]string{"graph"}, c.args...)...).WantError(t, c.want...)

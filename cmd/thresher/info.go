@@ -25,7 +25,7 @@ type vectorsInfo struct {
 	Format dataset.Format `json:"format,omitempty"` // by the name; "" if only the content tells it
 	// Rows is -1 if only reading the file can tell.
 	Rows      int64 `json:"rows"`
-	Dim       int   `json:"dimension"`
+	Dim       int   `json:"dim"`
 	FileBytes int64 `json:"file_bytes"`
 	columnsRead
 	// IDs is the column of the ids, Dropped are those of other use.

@@ -37,7 +37,7 @@ func TestSearchFromPipes(t *testing.T) {
 	atoms, queries := vectorFile(t, dir, "atoms.npy", 1, 300, 20), vectorFile(t, dir, "queries.npy", 2, 7, 20)
 	answer := func(atoms, queries, out string) string {
 		out = filepath.Join(dir, out)
-		thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k", "5", "--method", "exact", "--out", out).WantCode(t, cli.ExitOK)
+		thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k", "5", "--method", "exact", "--out", out).WantCode(t, cli.ExitOK)
 		return string(clitest.ReadFile(t, out))
 	}
 	want := answer(atoms, queries, "files.ivecs")
@@ -45,8 +45,8 @@ func TestSearchFromPipes(t *testing.T) {
 		t.Error("pipes give other answers than the files")
 	}
 	lines, certificates := filepath.Join(dir, "a.jsonl"), filepath.Join(dir, "c.jsonl")
-	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k", "5", "--out", lines, "--certificates", certificates).WantCode(t, cli.ExitOK)
-	r := thresher(t, "verify", "--atoms", fifo(t, "atoms", clitest.ReadFile(t, atoms)), "--metric", "ip", "--queries", queries,
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k", "5", "--out", lines, "--certificates", certificates).WantCode(t, cli.ExitOK)
+	r := thresher(t, "verify", "--vectors", fifo(t, "atoms", clitest.ReadFile(t, atoms)), "--metric", "ip", "--queries", queries,
 		"--answers", fifo(t, "a", clitest.ReadFile(t, lines)), "--certificates", fifo(t, "c", clitest.ReadFile(t, certificates)))
 	r.WantCode(t, cli.ExitOK)
 	if !strings.Contains(r.Out, "7 of 7 answers") {
@@ -59,7 +59,7 @@ func TestSearchFromPipes(t *testing.T) {
 		t.Error(r.Out)
 	}
 	path = fifo(t, "x.npy", []byte("no vectors"))
-	thresher(t, "search", "--atoms", path, "--metric", "ip", "--queries", queries, "--out", filepath.Join(dir, "none.ivecs")).WantError(t, path)
+	thresher(t, "search", "--vectors", path, "--metric", "ip", "--queries", queries, "--out", filepath.Join(dir, "none.ivecs")).WantError(t, path)
 }
 
 // A command that waits for a pipe without a writer can be interrupted.
@@ -67,7 +67,7 @@ func TestPipeIsInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	path := fifo(t, "atoms", nil)
-	r := thresherWith(t, ctx, "", "search", "--atoms", path, "--metric", "ip", "--queries", path, "-k", "1", "--out", filepath.Join(t.TempDir(), "a.ivecs"))
+	r := thresherWith(t, ctx, "", "search", "--vectors", path, "--metric", "ip", "--queries", path, "-k", "1", "--out", filepath.Join(t.TempDir(), "a.ivecs"))
 	if r.Code == cli.ExitOK {
 		t.Error("a search without atoms succeeded")
 	}

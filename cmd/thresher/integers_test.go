@@ -45,7 +45,7 @@ func TestAnswersByIDs(t *testing.T) {
 			atoms := idFile(t, dir, kind+column+".jsonl", column, n, dim, id)
 			for _, format := range []string{".npz", ".parquet", ".jsonl", ".ivecs", ".ibin"} {
 				out := filepath.Join(dir, "out-"+kind+column+format)
-				files := []string{"--atoms", atoms, "--queries", queries, "--ids", column, "--metric", "cosine"}
+				files := []string{"--vectors", atoms, "--queries", queries, "--ids", column, "--metric", "cosine"}
 				r := thresher(t, append([]string{"search", "-k5", "--method", "exact", "--out", out}, files...)...)
 				if (format == ".ivecs" || format == ".ibin") && kind != "integers" {
 					r.WantError(t, "--out", "holds integers below 2^31", "without --ids")
@@ -57,7 +57,7 @@ func TestAnswersByIDs(t *testing.T) {
 				if r := recallOf(t, files...); r.Recall != 1 || r.Queries != 30 {
 					t.Errorf("%s %s: recall %+v", kind, format, r.RecallReport)
 				}
-				s := summaryOf(t, thresher(t, append([]string{"certify", "--out", filepath.Join(dir, "p.npz"), "--force", "--json"}, files...)...)).Certified
+				s := summaryOf(t, thresher(t, append([]string{"certify", "--out", filepath.Join(dir, "p.npz"), "--overwrite", "--json"}, files...)...)).Certified
 				if s.Right != 30 {
 					t.Errorf("%s %s: certify finds %+v", kind, format, s)
 				}
@@ -72,7 +72,7 @@ func TestIntegersOfAnswers(t *testing.T) {
 	const n, dim, k = 40, 6, 5
 	dir := t.TempDir()
 	atoms, queries := idFile(t, dir, "a.jsonl", "id", n, dim, permuted(n)), vectorFile(t, dir, "q.npy", 32, 30, dim)
-	files := []string{"--atoms", atoms, "--queries", queries, "--metric", "cosine"}
+	files := []string{"--vectors", atoms, "--queries", queries, "--metric", "cosine"}
 	found := filepath.Join(dir, "found.jsonl")
 	thresher(t, append([]string{"search", "-k5", "--method", "exact", "--out", found}, files...)...).WantCode(t, cli.ExitOK)
 	right := readAnswers(t, found)
@@ -107,7 +107,7 @@ func TestIntegersOfAnswers(t *testing.T) {
 			if r := recallOf(t, args...); r.Recall != 1 {
 				t.Errorf("%q: recall %+v", args, r.RecallReport)
 			}
-			s := summaryOf(t, thresher(t, append([]string{"certify", "--out", filepath.Join(dir, "p.npz"), "--force", "--json"}, args...)...)).Certified
+			s := summaryOf(t, thresher(t, append([]string{"certify", "--out", filepath.Join(dir, "p.npz"), "--overwrite", "--json"}, args...)...)).Certified
 			if s.Right != 30 {
 				t.Errorf("%q: certify finds %+v", args, s)
 			}
@@ -127,7 +127,7 @@ func TestIntegersOfAnswers(t *testing.T) {
 	// Ids that are no row numbers leave one reading.
 	far := idFile(t, dir, "far.jsonl", "id", n, dim, func(row int) string { return fmt.Sprint((row*7+3)%n + 1000) })
 	for answers, ok := range map[string]bool{write("far.jsonl.jsonl", true, false, 1000): true, write("rows.jsonl", false, false, 0): true} {
-		r := recallOf(t, "--atoms", far, "--queries", queries, "--metric", "cosine", "--answers", answers)
+		r := recallOf(t, "--vectors", far, "--queries", queries, "--metric", "cosine", "--answers", answers)
 		if (r.Recall == 1) != ok {
 			t.Errorf("%s: %+v", answers, r.RecallReport)
 		}

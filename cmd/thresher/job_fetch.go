@@ -51,7 +51,7 @@ func (j *jobFetch) addFlags(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&j.out, "out", "", "`file` for the answers; - is stdout")
 	fs.StringVar(&j.errors, "errors", "", "`file` for the requests that failed")
-	fs.BoolVar(&j.force, "force", false, "overwrite files")
+	fs.BoolVar(&j.force, "overwrite", false, "overwrite files")
 }
 
 // wanted reports whether there is something to fetch.

@@ -8,15 +8,19 @@ import (
 
 // jobGoals name what the rows of a job's matrix ask for themselves; "" names nothing.
 type jobGoals struct {
-	k, floor, ceiling   string // columns
-	exclude, candidates string // files
-	zeros               string
+	k                        string // column, as the four below
+	minScore, maxScore       string
+	maxDistance, minDistance string
+	exclude, candidates      string // files
+	zeros                    string
 }
 
 func (g *jobGoals) add(fs *pflag.FlagSet) {
 	fs.StringVar(&g.k, "k-column", "", "`column` of the queries with the k of each; null is that of all")
-	fs.StringVar(&g.floor, "min-score-column", "", "`column` of the queries with the least score of each (distances: the greatest)")
-	fs.StringVar(&g.ceiling, "max-score-column", "", "`column` of the queries with the greatest score of each (distances: the least)")
+	fs.StringVar(&g.minScore, "min-score-column", "", "`column` of the queries with the least score of each")
+	fs.StringVar(&g.maxScore, "max-score-column", "", "`column` of the queries with the greatest score of each")
+	fs.StringVar(&g.maxDistance, "max-distance-column", "", "with the metric l2, `column` of the queries with the greatest squared distance of each")
+	fs.StringVar(&g.minDistance, "min-distance-column", "", "with the metric l2, `column` of the queries with the least squared distance of each")
 	fs.StringVar(&g.exclude, "exclude", "", "`file` of the ids that each query may not return, a list a query (.npz of scipy, .jsonl, .ivecs)")
 	fs.StringVar(&g.zeros, "zeros", "", "whether a zero that the sparse matrix of --exclude stores excludes its id: `keep or drop`; without it such a zero is an error")
 	fs.StringVar(&g.candidates, "candidates", "", "`file` of answers to the queries, of any origin, whose atoms are scored first")
@@ -27,5 +31,5 @@ func (g *jobGoals) spec() *api.BatchGoals {
 	if *g == (jobGoals{}) {
 		return nil
 	}
-	return &api.BatchGoals{KColumn: g.k, MinScoreColumn: g.floor, MaxScoreColumn: g.ceiling, Zeros: g.zeros}
+	return &api.BatchGoals{KColumn: g.k, MinScoreColumn: g.minScore, MaxScoreColumn: g.maxScore, MaxDistanceColumn: g.maxDistance, MinDistanceColumn: g.minDistance, Zeros: g.zeros}
 }

@@ -33,7 +33,7 @@ func TestJobGoals(t *testing.T) {
 	seen := write("seen.jsonl", "[]\n[0,1,2,3,4,5,6,7,8,9]\n[11]\n")
 	theirs := write("theirs.jsonl", `{"query":0,"ids":[3]}`+"\n"+`{"query":1,"ids":[1,20]}`+"\n"+`{"query":2,"ids":[]}`+"\n")
 	out := filepath.Join(t.TempDir(), "out.jsonl")
-	r := thresher(t, "job", "submit", queries, "--collection", "films", "-k", "4", "--k-column", "want", "--floor-column", "least",
+	r := thresher(t, "job", "submit", queries, "--collection", "films", "-k", "4", "--k-column", "want", "--min-score-column", "least",
 		"--exclude", seen, "--candidates", theirs, "--wait", "--interval", "5ms", "--out", out)
 	r.WantCode(t, cli.ExitOK)
 	answers, err := dataset.OpenResults(out, nil)

@@ -99,7 +99,7 @@ func (a *app) runSubmit(ctx context.Context, s *jobSubmit, path string) error {
 	case s.fetch.wanted() && !s.wait:
 		return errors.New("job submit: --out and --errors need --wait: answers exist once the job is done")
 	case s.fetch.force && !s.fetch.wanted():
-		return errors.New("job submit: --force is for the files of --out and --errors")
+		return errors.New("job submit: --overwrite is for the files of --out and --errors")
 	case s.fetch.wanted():
 		if err := s.fetch.check(); err != nil {
 			return err

@@ -123,8 +123,8 @@ func TestJob(t *testing.T) {
 		t.Errorf("%+v, %v", first, err)
 	}
 	answers.Close()
-	thresher(t, "job", "fetch", b.ID, "--out", out).WantError(t, "out.npz", "--force")
-	thresher(t, "job", "fetch", b.ID, "--out", out, "--force", "--json").WantCode(t, cli.ExitOK)
+	thresher(t, "job", "fetch", b.ID, "--out", out).WantError(t, "out.npz", "--overwrite")
+	thresher(t, "job", "fetch", b.ID, "--out", out, "--overwrite", "--json").WantCode(t, cli.ExitOK)
 
 	// The same in one command; existing outputs are found before anything is sent.
 	at := path("at-once.npz")
@@ -133,9 +133,9 @@ func TestJob(t *testing.T) {
 	if !bytes.Equal(read(t, at), read(t, out)) {
 		t.Error("the answers are not those of job fetch")
 	}
-	thresher(t, append(submit, "--wait", "--out", at)...).WantError(t, "at-once.npz", "--force")
+	thresher(t, append(submit, "--wait", "--out", at)...).WantError(t, "at-once.npz", "--overwrite")
 	thresher(t, append(submit, "--out", at)...).WantError(t, "--wait")
-	thresher(t, append(submit, "--wait", "--force")...).WantError(t, "--force")
+	thresher(t, append(submit, "--wait", "--overwrite")...).WantError(t, "--overwrite")
 	r = thresher(t, "job", "submit", requests, "--wait", "--out", "-", "--errors", path("first-errors.jsonl"), "--interval", "5ms")
 	r.WantCode(t, cli.ExitOK)
 	if !strings.Contains(r.Out, `"custom_id":"a"`) || strings.Count(r.Out, "\n") != 1 || !strings.Contains(string(read(t, path("first-errors.jsonl"))), `"line":3`) {
@@ -283,7 +283,7 @@ func TestJobOutcomes(t *testing.T) {
 	thresher(t, "job", "status", "b", "--token", "other").WantError(t, "401")
 }
 
-// A file that gets the name during the download is replaced only with --force.
+// A file that gets the name during the download is replaced only with --overwrite.
 func TestJobFetchLeavesFilesAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out")
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -304,11 +304,11 @@ func TestJobFetchLeavesFilesAlone(t *testing.T) {
 	fetch := []string{"job", "fetch", "b", "--server", server.URL, "--out", path}
 	thresher(t, fetch...).WantError(t, path, "exists")
 	if got := string(clitest.ReadFile(t, path)); got != "mine" {
-		t.Errorf("without --force: %q", got)
+		t.Errorf("without --overwrite: %q", got)
 	}
-	thresher(t, append(fetch, "--force")...).WantCode(t, cli.ExitOK)
+	thresher(t, append(fetch, "--overwrite")...).WantCode(t, cli.ExitOK)
 	if got := string(clitest.ReadFile(t, path)); got != "answers\n" {
-		t.Errorf("with --force: %q", got)
+		t.Errorf("with --overwrite: %q", got)
 	}
 }
 

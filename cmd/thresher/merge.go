@@ -64,7 +64,7 @@ have these numbers. Equal scores are then in the order of rows, as in one search
 	fs.IntVarP(&f.k, "k", "k", 0, "vectors of an answer at most; 0 = the k of the files")
 	fs.Int64SliceVar(&f.offsets, "offsets", nil, "`numbers` of the first rows of the files' vectors among all, separated by commas, one a file")
 	fs.BoolVar(&f.unchecked, "unchecked", false, "merge files that do not state to which queries and vectors their answers are")
-	fs.BoolVar(&f.force, "force", false, "overwrite the output")
+	fs.BoolVar(&f.force, "overwrite", false, "overwrite the output")
 	fs.BoolVar(&f.json, "json", false, "summary as one JSON object on stdout")
 	addSettings(cmd, "metric", "read_limit")
 	fs.Lookup("metric").Usage = "of files that do not state theirs: " + collection.MetricChoice
@@ -264,10 +264,10 @@ func (a *app) reportMerge(f *mergeFlags, sum *tasks.MergeSummary) error {
 	} else if err := printMerge(a, f, sum); err != nil {
 		return err
 	}
-	if sum.Partial == 0 {
+	if sum.Complete == sum.Queries {
 		return nil
 	}
-	return cli.Exit(cli.ExitDeadline, fmt.Errorf("%d of %d answers are not complete, because a file's are not", sum.Partial, sum.Queries))
+	return cli.Exit(cli.ExitDeadline, fmt.Errorf("%d of %d answers are not complete, because a file's are not", sum.Queries-sum.Complete, sum.Queries))
 }
 
 func printMerge(a *app, f *mergeFlags, sum *tasks.MergeSummary) error {

@@ -48,7 +48,7 @@ func mergeFolder(t *testing.T) {
 
 func searchTo(t *testing.T, atoms, out string, args ...string) {
 	t.Helper()
-	thresher(t, append([]string{"search", "--atoms", atoms, "--queries", "q.npy", "--out", out, "--kernels", "generic"}, args...)...).WantCode(t, cli.ExitOK)
+	thresher(t, append([]string{"search", "--vectors", atoms, "--queries", "q.npy", "--out", out, "--kernels", "generic"}, args...)...).WantCode(t, cli.ExitOK)
 }
 
 // TestMergeCommand: answers over three parts, merged, are those of one search, by every metric and format,
@@ -87,7 +87,7 @@ func TestMergeCommand(t *testing.T) {
 				if !bytes.Equal(clitest.ReadFile(t, name("steps")), clitest.ReadFile(t, name("merged"))) {
 					t.Error("merged in steps, the file differs")
 				}
-				thresher(t, "verify", "--atoms", "all.jsonl", "--queries", "q.npy", "--metric", metric, "--ids", "id", "--answers", name("merged")).WantCode(t, cli.ExitOK)
+				thresher(t, "verify", "--vectors", "all.jsonl", "--queries", "q.npy", "--metric", metric, "--ids", "id", "--answers", name("merged")).WantCode(t, cli.ExitOK)
 			})
 		}
 	}
@@ -145,7 +145,7 @@ func TestMergeBadInput(t *testing.T) {
 	searchTo(t, "b.npy", "rows.npz", usual...)
 	searchTo(t, "all.jsonl", "all.npz", usual...)
 	searchTo(t, "a.jsonl", "range.jsonl", "--metric", "ip", "--min-score", "0")
-	thresher(t, "search", "--atoms", "b.jsonl", "--queries", "b.npy", "--metric", "ip", "-k", "3", "--out", "q.npz").WantCode(t, cli.ExitOK)
+	thresher(t, "search", "--vectors", "b.jsonl", "--queries", "b.npy", "--metric", "ip", "-k", "3", "--out", "q.npz").WantCode(t, cli.ExitOK)
 	clitest.WriteFile(t, ".", "theirs.jsonl", []byte(`{"query":0,"ids":[4,0],"scores":[3,3]}`+"\n"))
 	clitest.WriteFile(t, ".", "garbled.npz", []byte("PK"))
 	for _, x := range []struct {
@@ -169,8 +169,8 @@ func TestMergeBadInput(t *testing.T) {
 		{"stdin", []string{"-", "-"}, []string{"only one file can be standard input"}},
 		{"folder", []string{"a.npz", "--out", "none/m.npz"}, []string{"there is no folder none"}},
 		{"format", []string{"a.npz", "--out", "m.ivecs"}, []string{"name ends in none of"}},
-		{"exists", []string{"a.npz", "--out", "b.jsonl.npz"}, []string{"b.jsonl.npz", "--force overwrites it"}},
-		{"input", []string{"a.npz", "--out", "a.npz", "--force"}, []string{"a.npz is an input and would be overwritten"}},
+		{"exists", []string{"a.npz", "--out", "b.jsonl.npz"}, []string{"b.jsonl.npz", "--overwrite overwrites it"}},
+		{"input", []string{"a.npz", "--out", "a.npz", "--overwrite"}, []string{"a.npz is an input and would be overwritten"}},
 		{"matrix", []string{"range.jsonl", "--out", "m.npz"}, []string{"answers of varying length do not fit a matrix"}},
 		{"summary", []string{"a.npz", "--json"}, []string{"--json puts the summary on stdout"}},
 		{"k", []string{"a.npz", "-k", "-1"}, []string{"-k -1 is negative"}},
@@ -216,7 +216,7 @@ func TestCoverage(t *testing.T) {
 	clitest.WriteFile(t, ".", "q.jsonl", []byte("[1000000.1,0.5]\n[1,2]\n"))
 	clitest.WriteFile(t, ".", "r.jsonl", []byte("[1000000.1,0.5000000001]\n[1,2]\n"))
 	covers := func(atoms, queries string) *tasks.Coverage {
-		r := thresher(t, "search", "--atoms", atoms, "--queries", queries, "--metric", "l2", "-k", "1")
+		r := thresher(t, "search", "--vectors", atoms, "--queries", queries, "--metric", "l2", "-k", "1")
 		r.WantCode(t, cli.ExitOK)
 		clitest.WriteFile(t, ".", "out.jsonl", []byte(r.Out))
 		all := answersOf(t, "out.jsonl")

@@ -14,15 +14,15 @@ import (
 // metricVerbs are the commands that compare vectors, with arguments for files of vectors.
 func metricVerbs(dir, atoms, queries, answers string) map[string][]string {
 	out := func(name string) string { return filepath.Join(dir, name) }
-	three := []string{"--atoms", atoms, "--queries", queries, "--answers", answers}
+	three := []string{"--vectors", atoms, "--queries", queries, "--answers", answers}
 	return map[string][]string{
-		"search":  {"--atoms", atoms, "--queries", queries, "-k3"},
-		"truth":   {"--atoms", atoms, "--queries", queries, "-k3", "--out", out("t.ibin"), "--force"},
+		"search":  {"--vectors", atoms, "--queries", queries, "-k3"},
+		"truth":   {"--vectors", atoms, "--queries", queries, "-k3", "--out", out("t.ibin"), "--overwrite"},
 		"recall":  three,
-		"certify": append([]string{"--out", out("c.npz"), "--force"}, three...),
+		"certify": append([]string{"--out", out("c.npz"), "--overwrite"}, three...),
 		"verify":  append([]string{"--guarantee", "exact"}, three...),
-		"graph":   {"--atoms", atoms, "-k3", "--out", out("g.npz"), "--force"},
-		"pairs":   {"--atoms", atoms, "--min-score", "0.9", "--out", out("p.csv"), "--force"},
+		"graph":   {"--vectors", atoms, "-k3", "--out", out("g.npz"), "--overwrite"},
+		"pairs":   {"--vectors", atoms, "--min-score", "0.9", "--out", out("p.csv"), "--overwrite"},
 	}
 }
 
@@ -32,10 +32,10 @@ func TestMetricRequired(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 40, 8), vectorFile(t, dir, "q.npy", 2, 5, 8)
 	answers := filepath.Join(dir, "r.npz")
-	thresher(t, "search", "--atoms", atoms, "--queries", queries, "--metric", "cosine", "-k3", "--method", "exact", "--out", answers).WantCode(t, cli.ExitOK)
+	thresher(t, "search", "--vectors", atoms, "--queries", queries, "--metric", "cosine", "-k3", "--method", "exact", "--out", answers).WantCode(t, cli.ExitOK)
 	verbs := metricVerbs(dir, atoms, queries, answers)
-	verbs["build"] = []string{"--atoms", atoms, "--out", filepath.Join(dir, "b.thresher"), "--force"}
-	verbs["bench"] = []string{"--atoms", atoms, "--queries", queries, "--pulls", "--ks", "2", "--count", "2"}
+	verbs["build"] = []string{"--vectors", atoms, "--out", filepath.Join(dir, "b.thresher"), "--overwrite"}
+	verbs["bench"] = []string{"--vectors", atoms, "--queries", queries, "--pulls", "--ks", "2", "--count", "2"}
 	file := clitest.WriteFile(t, dir, "c.yaml", []byte("metric: Cosine\n"))
 	for verb, args := range verbs {
 		t.Run(verb, func(t *testing.T) {
@@ -61,11 +61,11 @@ func TestMetricOfCollection(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 40, 8), vectorFile(t, dir, "q.npy", 2, 5, 8)
 	prepared, answers := filepath.Join(dir, "a.thresher"), filepath.Join(dir, "r.npz")
-	thresher(t, "build", "--atoms", atoms, "--out", prepared, "--metric", "cos").WantCode(t, cli.ExitOK)
+	thresher(t, "build", "--vectors", atoms, "--out", prepared, "--metric", "cos").WantCode(t, cli.ExitOK)
 	if info, err := collection.Stat(prepared); err != nil || info.Metric != "cosine" {
 		t.Fatalf("%+v, %v", info, err)
 	}
-	thresher(t, "search", "--atoms", prepared, "--queries", queries, "-k3", "--method", "exact", "--out", answers).WantCode(t, cli.ExitOK)
+	thresher(t, "search", "--vectors", prepared, "--queries", queries, "-k3", "--method", "exact", "--out", answers).WantCode(t, cli.ExitOK)
 	for verb, args := range metricVerbs(dir, prepared, queries, answers) {
 		t.Run(verb, func(t *testing.T) {
 			without := append([]string{verb}, args...)
@@ -82,8 +82,8 @@ func TestMetricOfCollection(t *testing.T) {
 func TestLikenessInSummaries(t *testing.T) {
 	dir := t.TempDir()
 	atoms := vectorFile(t, dir, "a.npy", 1, 40, 8) // of Gaussian numbers
-	graph := []string{"graph", "--atoms", atoms, "-k3", "--out", filepath.Join(dir, "g.npz"), "--force"}
-	pairs := []string{"pairs", "--atoms", atoms, "--min-score", "1", "--out", filepath.Join(dir, "p.csv"), "--force"}
+	graph := []string{"graph", "--vectors", atoms, "-k3", "--out", filepath.Join(dir, "g.npz"), "--overwrite"}
+	pairs := []string{"pairs", "--vectors", atoms, "--min-score", "1", "--out", filepath.Join(dir, "p.csv"), "--overwrite"}
 	const says = "metric ip compares vectors of different norms"
 	for _, args := range [][]string{graph, pairs} {
 		for metric, want := range map[string]bool{"ip": true, "cosine": false, "l2": false} {

@@ -44,17 +44,17 @@ func TestAnswersOfBefore(t *testing.T) {
 		file, search string
 		named        bool
 	}{
-		{"search.jsonl", "--atoms a.jsonl --queries q.jsonl --metric ip -k 2", true},
-		{"search.npz", "--atoms a.jsonl --queries q.jsonl --metric ip -k 2", true},
-		{"search.parquet", "--atoms a.jsonl --queries q.jsonl --metric l2 -k 2", true},
-		{"certified.npz", "--atoms a.jsonl --queries q.jsonl --metric ip -k 2", true},
-		{"rows.jsonl", "--atoms a.npy --queries q.npy --metric l2 -k 3", false},
-		{"rows.npz", "--atoms a.npy --queries q.npy --metric cosine -k 3", false},
-		{"range.jsonl", "--atoms a.npy --queries q.npy --metric ip --min-score 2", false},
+		{"search.jsonl", "--vectors a.jsonl --queries q.jsonl --metric ip -k 2", true},
+		{"search.npz", "--vectors a.jsonl --queries q.jsonl --metric ip -k 2", true},
+		{"search.parquet", "--vectors a.jsonl --queries q.jsonl --metric l2 -k 2", true},
+		{"certified.npz", "--vectors a.jsonl --queries q.jsonl --metric ip -k 2", true},
+		{"rows.jsonl", "--vectors a.npy --queries q.npy --metric l2 -k 3", false},
+		{"rows.npz", "--vectors a.npy --queries q.npy --metric cosine -k 3", false},
+		{"range.jsonl", "--vectors a.npy --queries q.npy --metric ip --min-score 2", false},
 	} {
 		files := strings.Fields(c.search)
 		written := "now" + filepath.Ext(c.file)
-		thresher(t, append([]string{"search", "--method", "exact", "--out", written, "--force"}, files...)...).WantCode(t, cli.ExitOK)
+		thresher(t, append([]string{"search", "--method", "exact", "--out", written, "--overwrite"}, files...)...).WantCode(t, cli.ExitOK)
 		old, now := answersOf(t, c.file), answersOf(t, written)
 		for j := range now {
 			if (now[j].IDs != nil) != (c.named && len(now[j].Rows) > 0) || len(now[j].Scores64) != len(now[j].Rows) {
@@ -83,31 +83,31 @@ func TestAnswersOfBefore(t *testing.T) {
 				if r := recallOf(t, args...); r.Recall != 1 {
 					t.Errorf("%q: recall %+v", args, r.RecallReport)
 				}
-				if s := summaryOf(t, thresher(t, append([]string{"certify", "--out", "proven.jsonl", "--force", "--json"}, args...)...)).Certified; s.Right != 3 {
+				if s := summaryOf(t, thresher(t, append([]string{"certify", "--out", "proven.jsonl", "--overwrite", "--json"}, args...)...)).Certified; s.Right != 3 {
 					t.Errorf("%q: certify finds %+v", args, s)
 				}
-				candidates := append([]string{"search", "-k2", "--out", "with.jsonl", "--force", "--candidates"}, args[1:]...)
+				candidates := append([]string{"search", "-k2", "--out", "with.jsonl", "--overwrite", "--candidates"}, args[1:]...)
 				thresher(t, candidates...).WantCode(t, cli.ExitOK)
 			}
 			thresher(t, "info", file).WantError(t, file, "the answers of a search", "--vectors-column")
 		}
 	}
-	thresher(t, strings.Fields("verify --atoms a.jsonl --queries q.jsonl --metric ip --answers search.npz --certificates search.certificates.jsonl")...).WantCode(t, cli.ExitOK)
+	thresher(t, strings.Fields("verify --vectors a.jsonl --queries q.jsonl --metric ip --answers search.npz --certificates search.certificates.jsonl")...).WantCode(t, cli.ExitOK)
 }
 
 // TestResumeOfBefore: a search that an earlier version finished is found to be done, and one that it began is refused
 // with what to do.
 func TestResumeOfBefore(t *testing.T) {
 	before(t)
-	done := strings.Fields("search --atoms a.jsonl --queries q.jsonl --metric ip -k 2 --method exact --resume --out done.jsonl")
+	done := strings.Fields("search --vectors a.jsonl --queries q.jsonl --metric ip -k 2 --method exact --resume --out done.jsonl")
 	r := thresher(t, done...)
 	r.WantCode(t, cli.ExitOK)
 	if !strings.Contains(r.Err, "3 of them by an earlier run") {
 		t.Errorf("%s", r.Err)
 	}
 	content := clitest.ReadFile(t, "stopped.jsonl")
-	begun := strings.Fields("search --atoms a.jsonl --queries cut.jsonl --metric ip -k 2 --method exact --chunk 1 --resume --out stopped.jsonl")
-	thresher(t, begun...).WantError(t, "stopped.jsonl.progress", "an earlier version of thresher began this", "--force starts over")
+	begun := strings.Fields("search --vectors a.jsonl --queries cut.jsonl --metric ip -k 2 --method exact --chunk 1 --resume --out stopped.jsonl")
+	thresher(t, begun...).WantError(t, "stopped.jsonl.progress", "an earlier version of thresher began this", "--overwrite starts over")
 	if string(content) != string(clitest.ReadFile(t, "stopped.jsonl")) {
 		t.Error("the answers of before were changed")
 	}
@@ -123,7 +123,7 @@ func TestScoresOfAnswersAreLimits(t *testing.T) {
 	for _, metric := range []string{"ip", "cosine", "l2"} {
 		for _, method := range []string{"exact", "certain"} {
 			out := filepath.Join(dir, metric+method+".parquet")
-			args := []string{"--atoms", atoms, "--metric", metric, "--method", method, "--force"}
+			args := []string{"--vectors", atoms, "--metric", metric, "--method", method, "--overwrite"}
 			thresher(t, append([]string{"search", "--queries", plain, "-k7", "--out", out}, args...)...).WantCode(t, cli.ExitOK)
 			right := answersOf(t, out)
 			for _, exact := range []bool{true, false} {
@@ -139,7 +139,7 @@ func TestScoresOfAnswersAreLimits(t *testing.T) {
 				}
 				limited := clitest.WriteFile(t, dir, "limited.jsonl", []byte(lines.String()))
 				again := filepath.Join(dir, "again.npz")
-				thresher(t, append([]string{"search", "--queries", limited, "-k7", "--floor-column", "least", "--out", again}, args...)...).WantCode(t, cli.ExitOK)
+				thresher(t, append([]string{"search", "--queries", limited, "-k7", "--" + nearFlag(t, metric) + "-column", "least", "--out", again}, args...)...).WantCode(t, cli.ExitOK)
 				got := answersOf(t, again)
 				for j := range right {
 					if !slices.Equal(got[j].Rows, right[j].Rows) || !slices.Equal(got[j].Scores64, right[j].Scores64) {
@@ -147,7 +147,7 @@ func TestScoresOfAnswersAreLimits(t *testing.T) {
 					}
 				}
 				first := clitest.WriteFile(t, dir, "first.npy", npy(queries[:9], 9))
-				thresher(t, append([]string{"search", "--queries", first, "--min-score=" + limit(&right[0]), "--out", filepath.Join(dir, "range.jsonl")}, args...)...).WantCode(t, cli.ExitOK)
+				thresher(t, append([]string{"search", "--queries", first, "--" + nearFlag(t, metric) + "=" + limit(&right[0]), "--out", filepath.Join(dir, "range.jsonl")}, args...)...).WantCode(t, cli.ExitOK)
 				if got := answersOf(t, filepath.Join(dir, "range.jsonl"))[0].Rows; !slices.Equal(got, right[0].Rows) {
 					t.Errorf("%s, %s, in float64 %v: %v, before %v", metric, method, exact, got, right[0].Rows)
 				}

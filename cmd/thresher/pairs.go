@@ -78,7 +78,7 @@ with a greater --max-pairs continues it, as after a kill.`,
 	fs.StringVar(&f.components, "components", "", "`file` for the connected components of the pairs, ending in .parquet, .csv, .jsonl, .npz or .npy")
 	fs.Int64Var(&f.maxPairs, "max-pairs", 1e9, "stop if there are more pairs; 0 is no limit")
 	fs.BoolVar(&f.resume, "resume", false, "continue a run that was killed; keeps FILE.progress at the end, so that the same command, given again, finds that all is done")
-	fs.BoolVar(&f.force, "force", false, "overwrite outputs")
+	fs.BoolVar(&f.force, "overwrite", false, "overwrite outputs")
 	fs.BoolVar(&f.json, "json", false, "summary as one JSON object on stdout")
 	addSettings(cmd, "method", "metric", "basis", "backend", "device", "delta", "seed", "threads", "chunk", "dense_limit", "read_limit", "kernels", "costs")
 	fs.Lookup("method").DefValue = certainByDefault
@@ -96,7 +96,7 @@ func (f *pairsFlags) check() error {
 	case stdinInputs(f.atoms, f.with) > 1:
 		return errors.New("pairs: only one input can be standard input")
 	case f.resume && f.force:
-		return errors.New("pairs: --resume and --force exclude each other")
+		return errors.New("pairs: --resume and --overwrite exclude each other")
 	case f.maxPairs < 0:
 		return fmt.Errorf("pairs: --max-pairs %d is negative", f.maxPairs)
 	case math.IsNaN(f.limit.least) || math.IsInf(f.limit.least, 0):

@@ -12,8 +12,8 @@ import (
 
 // pairsSummary is the report at the end of pairs.
 type pairsSummary struct {
-	Atoms     int `json:"atoms"`
-	Dimension int `json:"dimension"`
+	Atoms     int `json:"vectors"`
+	Dimension int `json:"dim"`
 	columnsRead
 	// PairsPerRow, PairsPerRowWith and Components are unknown to a run that found all done by an earlier one.
 	tasks.PairsFound

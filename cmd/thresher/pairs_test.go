@@ -79,7 +79,7 @@ func TestPairs(t *testing.T) {
 	rows := nearRows(1, n, dim)
 	atoms := clitest.WriteFile(t, dir, "a.npy", npy(rows, dim))
 	out, components := filepath.Join(dir, "p.csv"), filepath.Join(dir, "c.csv")
-	args := []string{"pairs", "--atoms", atoms, "--metric", "l2", "--min-score", "5", "--out", out, "--components", components}
+	args := []string{"pairs", "--vectors", atoms, "--metric", "l2", "--max-distance", "5", "--out", out, "--components", components}
 	s := pairsSummaryOf(t, thresher(t, append(args, "--json")...))
 	want := near(rows, nil, dim, 5)
 	if len(want) < 100 {
@@ -132,8 +132,8 @@ func TestPairs(t *testing.T) {
 		}
 	}
 
-	thresher(t, args...).WantError(t, "p.csv", "--force")
-	r := thresher(t, append(args, "--force")...)
+	thresher(t, args...).WantError(t, "p.csv", "--overwrite")
+	r := thresher(t, append(args, "--overwrite")...)
 	r.WantCode(t, cli.ExitOK)
 	for _, text := range []string{fmt.Sprintf("%d that are at most 5 apart", len(want)), "exact: no pair is missing", "p.csv, "} {
 		if !strings.Contains(r.Err, text) {
@@ -165,7 +165,7 @@ func TestPairsOfTwoFiles(t *testing.T) {
 	for i, p := range want {
 		want[i] = append(p, "x"+p[0], "y"+p[1])
 	}
-	r := thresherWith(t, t.Context(), string(lines(b, "y")), "pairs", "--atoms", atoms, "--with", "-", "--metric", "l2", "--min-score", "4",
+	r := thresherWith(t, t.Context(), string(lines(b, "y")), "pairs", "--vectors", atoms, "--with", "-", "--metric", "l2", "--max-distance", "4",
 		"--out", out, "--components", components, "--json", "--chunk", "7")
 	s := pairsSummaryOf(t, r)
 	if d := cmp.Diff(want, pairRows(t, out, "a,b,score,a_id,b_id")); d != "" {
@@ -188,7 +188,7 @@ func TestPairsFormats(t *testing.T) {
 	dir := t.TempDir()
 	rows := nearRows(1, 300, 16)
 	atoms := clitest.WriteFile(t, dir, "a.npy", npy(rows, 16))
-	args := []string{"pairs", "--atoms", atoms, "--metric", "cosine", "--min-score", ".6"}
+	args := []string{"pairs", "--vectors", atoms, "--metric", "cosine", "--min-score", ".6"}
 	for pairs, components := range map[string]string{"p.parquet": "c.parquet", "p.jsonl": "c.jsonl", "p.npz": "c.npz", "p.csv": "c.npy"} {
 		r := thresher(t, append(args, "--out", filepath.Join(dir, pairs), "--components", filepath.Join(dir, components))...)
 		r.WantCode(t, cli.ExitOK)
@@ -220,9 +220,9 @@ func TestPairsTooMany(t *testing.T) {
 	atoms := clitest.WriteFile(t, dir, "a.npy", npy(rows, dim))
 	out, whole := filepath.Join(dir, "p.csv"), filepath.Join(dir, "whole.csv")
 	args := func(out string, more ...string) []string {
-		return append([]string{"pairs", "--atoms", atoms, "--metric", "cosine", "--min-score", "1", "--chunk", "50", "--out", out}, more...)
+		return append([]string{"pairs", "--vectors", atoms, "--metric", "cosine", "--min-score", "1", "--chunk", "50", "--out", out}, more...)
 	}
-	thresher(t, "pairs", "--atoms", atoms, "--metric", "ip", "--min-score=-1e9", "--out", out, "--max-pairs", "100000").
+	thresher(t, "pairs", "--vectors", atoms, "--metric", "ip", "--min-score=-1e9", "--out", out, "--max-pairs", "100000").
 		WantError(t, "--max-pairs 100000", "by a sample of 256 atoms about 2e+06 pairs", "a.npy", "--min-score")
 	if clitest.Exists(out + ".progress") {
 		t.Fatal("a refused run has begun")
@@ -243,7 +243,7 @@ func TestPairsForeseen(t *testing.T) {
 	dir := t.TempDir()
 	atoms := vectorFile(t, dir, "a.npy", 1, 50, 8)
 	with := vectorFile(t, dir, "b.npy", 2, 1000, 8)
-	r := thresher(t, "pairs", "--atoms", atoms, "--metric", "ip", "--with", with, "--min-score=-100", "--out", filepath.Join(dir, "p.csv"), "--chunk", "20", "--max-pairs", "30000")
+	r := thresher(t, "pairs", "--vectors", atoms, "--metric", "ip", "--with", with, "--min-score=-100", "--out", filepath.Join(dir, "p.csv"), "--chunk", "20", "--max-pairs", "30000")
 	r.WantCode(t, cli.ExitInput)
 	for _, text := range []string{`the run will stop at --max-pairs" pairs="about 5e+04" rows=20`, "among the first", "of 1000 rows"} {
 		if !strings.Contains(r.Err, text) {
@@ -263,7 +263,7 @@ func TestPairsResumeAfterKills(t *testing.T) {
 			t.Parallel()
 			whole, out := filepath.Join(dir, "whole-"+name), filepath.Join(dir, name)
 			args := func(out string) []string {
-				return append([]string{"pairs", "--atoms", atoms, "--metric", "l2", "--min-score", "30", "--out", out, "--components", out + ".c.parquet"}, more...)
+				return append([]string{"pairs", "--vectors", atoms, "--metric", "l2", "--max-distance", "30", "--out", out, "--components", out + ".c.parquet"}, more...)
 			}
 			thresher(t, args(whole)...).WantCode(t, cli.ExitOK)
 			kills := 0
@@ -277,8 +277,8 @@ func TestPairsResumeAfterKills(t *testing.T) {
 				next = append(args(out), "--resume")
 				kills++
 			}
-			thresher(t, args(out)...).WantError(t, "--resume", "--force")
-			thresher(t, append(args(out), "--resume", "--min-score", "31")...).WantError(t, "other vectors or settings", "--force")
+			thresher(t, args(out)...).WantError(t, "--resume", "--overwrite")
+			thresher(t, append(args(out), "--resume", "--max-distance", "31")...).WantError(t, "other vectors or settings", "--overwrite")
 			s := pairsSummaryOf(t, thresher(t, append(args(out), "--resume", "--json")...))
 			if s.Resumed == 0 {
 				t.Error("nothing was resumed")
@@ -298,7 +298,7 @@ func TestPairsResumeAfterKills(t *testing.T) {
 			if err := os.Remove(out + ".c.parquet"); err != nil {
 				t.Fatal(err)
 			}
-			thresher(t, append(args(out), "--resume")...).WantError(t, "says that all is done", out+".c.parquet", "--force")
+			thresher(t, append(args(out), "--resume")...).WantError(t, "says that all is done", out+".c.parquet", "--overwrite")
 		})
 	}
 }
@@ -307,11 +307,11 @@ func TestPairsStopCleanly(t *testing.T) {
 	dir := t.TempDir()
 	atoms := vectorFile(t, dir, "a.npy", 1, 2000, 40)
 	out := filepath.Join(dir, "p.parquet")
-	cmd := child(t, func(p *os.Process) { p.Signal(syscall.SIGINT) }, "pairs", "--atoms", atoms, "--metric", "ip", "--min-score", "10", "--out", out)
+	cmd := child(t, func(p *os.Process) { p.Signal(syscall.SIGINT) }, "pairs", "--vectors", atoms, "--metric", "ip", "--min-score", "10", "--out", out)
 	if code := cmd.ProcessState.ExitCode(); code != cli.ExitInterrupted {
 		t.Fatalf("exit code %d, want %d", code, cli.ExitInterrupted)
 	}
-	thresher(t, "pairs", "--atoms", atoms, "--metric", "ip", "--min-score", "10", "--out", out, "--resume").WantCode(t, cli.ExitOK)
+	thresher(t, "pairs", "--vectors", atoms, "--metric", "ip", "--min-score", "10", "--out", out, "--resume").WantCode(t, cli.ExitOK)
 }
 
 func TestPairsBadInput(t *testing.T) {
@@ -327,7 +327,7 @@ func TestPairsBadInput(t *testing.T) {
 	long := clitest.WriteFile(t, dir, "long.npy", npy(far, 4))
 	there := clitest.WriteFile(t, dir, "there.csv", []byte("x"))
 	prepared := filepath.Join(dir, "prepared.thresher")
-	thresher(t, "build", "--atoms", good, "--metric", "ip", "--out", prepared).WantCode(t, cli.ExitOK)
+	thresher(t, "build", "--vectors", good, "--metric", "ip", "--out", prepared).WantCode(t, cli.ExitOK)
 	before := clitest.FolderOf(t, dir)
 	out := filepath.Join(dir, "p.csv")
 	pairs := func(more ...string) []string { return append([]string{"pairs"}, more...) }
@@ -337,30 +337,30 @@ func TestPairsBadInput(t *testing.T) {
 		want []string
 	}{
 		{"no atoms", pairs("--min-score", "1", "--out", out), []string{"--vectors"}},
-		{"no limit", pairs("--atoms", good, "--metric", "ip", "--out", out), []string{"--min-score"}},
-		{"NaN limit", pairs("--atoms", good, "--metric", "ip", "--min-score", "nan", "--out", out), []string{"--min-score NaN"}},
-		{"infinite limit", pairs("--atoms", good, "--metric", "ip", "--min-score", "inf", "--out", out), []string{"--min-score +Inf"}},
-		{"distance below 0", pairs("--atoms", good, "--metric", "l2", "--min-score", "-1", "--out", out), []string{"--min-score -1: squared distances are at least 0"}},
-		{"cosine above 1", pairs("--atoms", good, "--metric", "cosine", "--min-score", "1.5", "--out", out), []string{"--min-score 1.5: cosines are at most 1"}},
-		{"no output", pairs("--atoms", good, "--metric", "ip", "--min-score", "1"), []string{"--out"}},
-		{"output of unknown form", pairs("--atoms", good, "--metric", "ip", "--min-score", "1", "--out", filepath.Join(dir, "p.ivecs")), []string{"p.ivecs", ".parquet"}},
-		{"output compressed", pairs("--atoms", good, "--metric", "ip", "--min-score", "1", "--out", filepath.Join(dir, "p.csv.gz")), []string{".gz"}},
-		{"output in no folder", pairs("--atoms", good, "--metric", "ip", "--min-score", "1", "--out", filepath.Join(dir, "none", "p.csv")), []string{"no folder"}},
-		{"output exists", pairs("--atoms", good, "--metric", "ip", "--min-score", "1", "--out", there), []string{"there.csv", "--force"}},
-		{"components exist", pairs("--atoms", good, "--metric", "ip", "--min-score", "1", "--out", out, "--components", there), []string{"there.csv", "--force"}},
-		{"components of unknown form", pairs("--atoms", good, "--metric", "ip", "--min-score", "1", "--out", out, "--components", filepath.Join(dir, "c.ivecs")), []string{"--components", "c.ivecs", ".npy"}},
-		{"one file for both", pairs("--atoms", good, "--metric", "ip", "--min-score", "1", "--out", out, "--components", out), []string{"pairs and components"}},
-		{"output is an input", pairs("--atoms", good, "--metric", "ip", "--min-score", "1", "--out", good, "--force"), []string{"good.npy is an input"}},
-		{"nothing to resume", pairs("--atoms", good, "--metric", "ip", "--min-score", "1", "--out", there, "--resume"), []string{"nothing to resume"}},
-		{"resume and force", pairs("--atoms", good, "--metric", "ip", "--min-score", "1", "--out", out, "--resume", "--force"), []string{"exclude"}},
-		{"both from stdin", pairs("--atoms", "-", "--metric", "ip", "--with", "-", "--min-score", "1", "--out", out), []string{"only one"}},
-		{"negative limit of pairs", pairs("--atoms", good, "--metric", "ip", "--min-score", "1", "--out", out, "--max-pairs", "-1"), []string{"--max-pairs -1"}},
-		{"another dimension", pairs("--atoms", good, "--metric", "ip", "--with", wide, "--min-score", "1", "--out", out), []string{"good.npy", "dimension 4", "wide.npy", "dimension 5"}},
-		{"NaN among the others", pairs("--atoms", good, "--metric", "ip", "--with", holes, "--min-score", "1", "--out", out), []string{"nan.npy", "row 3", "column 2"}},
-		{"a row too long", pairs("--atoms", good, "--metric", "ip", "--with", long, "--min-score", "1", "--out", out), []string{"long.npy: row 7 (0-based)", "overflow"}},
-		{"a collection of others", pairs("--atoms", good, "--metric", "ip", "--with", prepared, "--min-score", "1", "--out", out), []string{"--with", "prepared.thresher", "--vectors"}},
-		{"no others", pairs("--atoms", good, "--metric", "ip", "--with", none, "--min-score", "1", "--out", out), []string{"none.npy", "no rows"}},
-		{"a method of the k best", pairs("--atoms", good, "--metric", "ip", "--min-score", "1", "--out", out, "--method", "banditmips"), []string{"--min-score", "banditmips"}},
+		{"no limit", pairs("--vectors", good, "--metric", "ip", "--out", out), []string{"--min-score"}},
+		{"NaN limit", pairs("--vectors", good, "--metric", "ip", "--min-score", "nan", "--out", out), []string{"--min-score NaN"}},
+		{"infinite limit", pairs("--vectors", good, "--metric", "ip", "--min-score", "inf", "--out", out), []string{"--min-score +Inf"}},
+		{"distance below 0", pairs("--vectors", good, "--metric", "l2", "--max-distance", "-1", "--out", out), []string{"--max-distance -1: squared distances are at least 0"}},
+		{"cosine above 1", pairs("--vectors", good, "--metric", "cosine", "--min-score", "1.5", "--out", out), []string{"--min-score 1.5: cosines are at most 1"}},
+		{"no output", pairs("--vectors", good, "--metric", "ip", "--min-score", "1"), []string{"--out"}},
+		{"output of unknown form", pairs("--vectors", good, "--metric", "ip", "--min-score", "1", "--out", filepath.Join(dir, "p.ivecs")), []string{"p.ivecs", ".parquet"}},
+		{"output compressed", pairs("--vectors", good, "--metric", "ip", "--min-score", "1", "--out", filepath.Join(dir, "p.csv.gz")), []string{".gz"}},
+		{"output in no folder", pairs("--vectors", good, "--metric", "ip", "--min-score", "1", "--out", filepath.Join(dir, "none", "p.csv")), []string{"no folder"}},
+		{"output exists", pairs("--vectors", good, "--metric", "ip", "--min-score", "1", "--out", there), []string{"there.csv", "--overwrite"}},
+		{"components exist", pairs("--vectors", good, "--metric", "ip", "--min-score", "1", "--out", out, "--components", there), []string{"there.csv", "--overwrite"}},
+		{"components of unknown form", pairs("--vectors", good, "--metric", "ip", "--min-score", "1", "--out", out, "--components", filepath.Join(dir, "c.ivecs")), []string{"--components", "c.ivecs", ".npy"}},
+		{"one file for both", pairs("--vectors", good, "--metric", "ip", "--min-score", "1", "--out", out, "--components", out), []string{"pairs and components"}},
+		{"output is an input", pairs("--vectors", good, "--metric", "ip", "--min-score", "1", "--out", good, "--overwrite"), []string{"good.npy is an input"}},
+		{"nothing to resume", pairs("--vectors", good, "--metric", "ip", "--min-score", "1", "--out", there, "--resume"), []string{"nothing to resume"}},
+		{"resume and force", pairs("--vectors", good, "--metric", "ip", "--min-score", "1", "--out", out, "--resume", "--overwrite"), []string{"exclude"}},
+		{"both from stdin", pairs("--vectors", "-", "--metric", "ip", "--with", "-", "--min-score", "1", "--out", out), []string{"only one"}},
+		{"negative limit of pairs", pairs("--vectors", good, "--metric", "ip", "--min-score", "1", "--out", out, "--max-pairs", "-1"), []string{"--max-pairs -1"}},
+		{"another dimension", pairs("--vectors", good, "--metric", "ip", "--with", wide, "--min-score", "1", "--out", out), []string{"good.npy", "dimension 4", "wide.npy", "dimension 5"}},
+		{"NaN among the others", pairs("--vectors", good, "--metric", "ip", "--with", holes, "--min-score", "1", "--out", out), []string{"nan.npy", "row 3", "column 2"}},
+		{"a row too long", pairs("--vectors", good, "--metric", "ip", "--with", long, "--min-score", "1", "--out", out), []string{"long.npy: row 7 (0-based)", "overflow"}},
+		{"a collection of others", pairs("--vectors", good, "--metric", "ip", "--with", prepared, "--min-score", "1", "--out", out), []string{"--with", "prepared.thresher", "--vectors"}},
+		{"no others", pairs("--vectors", good, "--metric", "ip", "--with", none, "--min-score", "1", "--out", out), []string{"none.npy", "no rows"}},
+		{"a method of the k best", pairs("--vectors", good, "--metric", "ip", "--min-score", "1", "--out", out, "--method", "banditmips"), []string{"--min-score", "banditmips"}},
 	} {
 		t.Run(c.name, func(t *testing.T) { thresher(t, c.args...).WantError(t, c.want...) })
 	}

@@ -28,8 +28,10 @@ func (f *goalFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.zeros, "zeros", "", "whether a zero that the sparse matrix of --exclude stores excludes its atom: `keep or drop`; without it such a zero is an error")
 	fs.StringVar(&f.integers, "integers", "", "what integers in answers and in --exclude are where the atoms have ids: `rows` or ids (default: ids with --ids; else whichever the stated scores fit)")
 	fs.StringVar(&f.kColumn, "k-column", "", "`column` of the queries with the k of each (.parquet, .arrow, .csv, .jsonl; array of .npz); null is -k")
-	fs.StringVar(&f.floorColumn, "min-score-column", "", "`column` of the queries with the least score of each (distances: the greatest); null is no limit")
-	fs.StringVar(&f.ceilingColumn, "max-score-column", "", "`column` of the queries with the greatest score of each (distances: the least), for hard negatives; null is no limit")
+	fs.StringVar(&f.floorColumn, "min-score-column", "", "`column` of the queries with the least score of each; null is no limit")
+	fs.StringVar(&f.ceilingColumn, "max-score-column", "", "`column` of the queries with the greatest score of each, for hard negatives; null is no limit")
+	fs.StringVar(&f.floorColumn, "max-distance-column", "", "with --metric l2, in the place of --min-score-column: `column` of the queries with the greatest squared distance of each; null is no limit")
+	fs.StringVar(&f.ceilingColumn, "min-distance-column", "", "with --metric l2, in the place of --max-score-column: `column` of the queries with the least squared distance of each; null is no limit")
 }
 
 // ranged reports whether queries ask for atoms that reach a least score.
@@ -165,7 +167,7 @@ func (g *queryGoals) explain(err error) error {
 	switch {
 	case !errors.Is(of.Err, tasks.ErrUnbounded):
 		// A greatest score that is named is that of all queries; for one of its own the column is.
-		text = strings.NewReplacer("max_score is", "--max-score is", "min_score is", "the least score is").Replace(text)
+		text = strings.NewReplacer("max_score is", "--"+cmp.Or(g.greatestFlag, "max-score")+" is", "min_score is", "the least score is").Replace(text)
 	case g.kColumn != "":
 		text = "null, and no -k says how many atoms are wanted"
 	default:

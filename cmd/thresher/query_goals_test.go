@@ -14,9 +14,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 
+	"thresher/collection"
 	"thresher/dataset"
 	"thresher/internal/cli"
 	"thresher/internal/cli/clitest"
+	"thresher/tasks"
 )
 
 // wish is a query and what it asks for; nil asks for nothing.
@@ -130,8 +132,8 @@ func TestGoalColumns(t *testing.T) {
 				}
 				for _, method := range []string{"exact", "certain"} {
 					out := filepath.Join(dir, name)
-					args := []string{"--atoms", atoms, "--metric", "ip", "--queries", queries, "-k6", "--k-column", "k", "--floor-column", "floor", "--ceiling-column", "most"}
-					s := summaryOf(t, thresher(t, append([]string{"search", "--out", out, "--force", "--json", "--chunk", "11", "--method", method}, args...)...))
+					args := []string{"--vectors", atoms, "--metric", "ip", "--queries", queries, "-k6", "--k-column", "k", "--min-score-column", "floor", "--max-score-column", "most"}
+					s := summaryOf(t, thresher(t, append([]string{"search", "--out", out, "--overwrite", "--json", "--chunk", "11", "--method", method}, args...)...))
 					if s.K != 13 || s.KColumn != "k" || s.Queries != m {
 						t.Errorf("summary %+v", s)
 					}
@@ -165,7 +167,7 @@ func TestFloorColumnAlone(t *testing.T) {
 		"l2": {{1, 0, 2}, {0}, {2, 1, 3, 0, 4}, {2, 1, 3, 0, 4}}, // at most
 	} {
 		out := filepath.Join(dir, metric+".ibin")
-		args := []string{"--atoms", atoms, "--queries", queries, "--metric", metric, "--floor-column", "limit", "--min-score", map[string]string{"ip": "-1", "l2": "1"}[metric]}
+		args := []string{"--vectors", atoms, "--queries", queries, "--metric", metric, "--" + nearFlag(t, metric) + "-column", "limit", "--" + nearFlag(t, metric), map[string]string{"ip": "-1", "l2": "1"}[metric]}
 		s := summaryOf(t, thresher(t, append([]string{"search", "--out", out, "--json"}, args...)...))
 		if s.K != 0 {
 			t.Errorf("k = %d", s.K)
@@ -184,6 +186,17 @@ func TestFloorColumnAlone(t *testing.T) {
 			t.Error(v.Out)
 		}
 	}
+}
+
+// nearFlag is the name of the flag for the limit that lets the best scores through first, by a metric.
+func nearFlag(t *testing.T, metric string) string {
+	t.Helper()
+	m, err := collection.ParseMetric(metric)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near, _ := tasks.LimitNames(m)
+	return strings.ReplaceAll(near, "_", "-")
 }
 
 func TestGoalColumnsRefuseBadInput(t *testing.T) {
@@ -208,25 +221,25 @@ func TestGoalColumnsRefuseBadInput(t *testing.T) {
 		{"k of one and a half", query(`{"v":[1,2],"k":1.5}`), []string{"--k-column", "k"}, []string{"row 1", `column "k"`, "1.5", "integer from 1"}},
 		{"k below 0", query(`{"v":[1,2],"k":-3}`), []string{"--k-column", "k"}, []string{"row 1", `column "k"`, "-3", "integer from 1"}},
 		{"k beyond every collection", query(`{"v":[1,2],"k":1e30}`), []string{"--k-column", "k"}, []string{"row 1", `column "k"`, "1e+30", "2147483647"}},
-		{"NaN", query(`{"v":[1,2],"f":NaN}`), []string{"--floor-column", "f"}, []string{"row 1", `column "f"`, "N"}},
-		{"infinite", query(`{"v":[1,2],"f":1e999}`), []string{"--floor-column", "f"}, []string{"row 1", `column "f"`, "1e999"}},
-		{"text", query(`{"v":[1,2],"f":"1"}`), []string{"--floor-column", "f"}, []string{"row 1", `column "f"`}},
-		{"null floor without k", query(`{"v":[1,2],"f":null}`), []string{"--floor-column", "f", "--out", filepath.Join(dir, "r.jsonl")}, []string{"row 1", `column "f"`, "without -k"}},
+		{"NaN", query(`{"v":[1,2],"f":NaN}`), []string{"--min-score-column", "f"}, []string{"row 1", `column "f"`, "N"}},
+		{"infinite", query(`{"v":[1,2],"f":1e999}`), []string{"--min-score-column", "f"}, []string{"row 1", `column "f"`, "1e999"}},
+		{"text", query(`{"v":[1,2],"f":"1"}`), []string{"--min-score-column", "f"}, []string{"row 1", `column "f"`}},
+		{"null floor without k", query(`{"v":[1,2],"f":null}`), []string{"--min-score-column", "f", "--out", filepath.Join(dir, "r.jsonl")}, []string{"row 1", `column "f"`, "without -k"}},
 		{"null k without k to verify", query(`{"v":[1,2],"k":null}`), nil, []string{"row 1", `column "k"`, "no -k"}},
-		{"ceiling below floor", query(`{"v":[1,2],"f":1,"c":0.5}`), []string{"--floor-column", "f", "--ceiling-column", "c"}, []string{"row 1", `column "c"`, "0.5", "least score is 1"}},
-		{"ceiling below that of all", query(`{"v":[1,2],"c":0.5}`), []string{"--min-score", ".7", "--ceiling-column", "c"}, []string{"row 1", `column "c"`, "0.5", "least score is 0.7"}},
-		{"floor above the ceiling of all", query(`{"v":[1,2],"f":1}`), []string{"--floor-column", "f", "--max-score", ".5"}, []string{"row 1", `column "f"`, "1", "--max-score is 0.5"}},
-		{"distances", query(`{"v":[1,2],"f":1,"c":0.5}`), []string{"--metric", "l2", "--floor-column", "f", "--ceiling-column", "c"}, []string{"row 0", `column "c"`, "5", "least score is 0"}},
+		{"ceiling below floor", query(`{"v":[1,2],"f":1,"c":0.5}`), []string{"--min-score-column", "f", "--max-score-column", "c"}, []string{"row 1", `column "c"`, "0.5", "least score is 1"}},
+		{"ceiling below that of all", query(`{"v":[1,2],"c":0.5}`), []string{"--min-score", ".7", "--max-score-column", "c"}, []string{"row 1", `column "c"`, "0.5", "least score is 0.7"}},
+		{"floor above the ceiling of all", query(`{"v":[1,2],"f":1}`), []string{"--min-score-column", "f", "--max-score", ".5"}, []string{"row 1", `column "f"`, "1", "--max-score is 0.5"}},
+		{"distances", query(`{"v":[1,2],"f":1,"c":0.5}`), []string{"--metric", "l2", "--max-distance-column", "f", "--min-distance-column", "c"}, []string{"row 0", `column "c"`, "5", "least score is 0"}},
 		{"limits of all", query(`{"v":[1,2]}`), []string{"--min-score", "1", "--max-score", ".5"}, []string{"--min-score 1 and --max-score 0.5"}},
 		{"infinite ceiling", bare, []string{"--max-score", "inf"}, []string{"--max-score", "Inf"}},
-		{"any number in a matrix", query(`{"v":[1,2],"f":1}`), []string{"--floor-column", "f"}, []string{"r.npz", "varying length"}},
+		{"any number in a matrix", query(`{"v":[1,2],"f":1}`), []string{"--min-score-column", "f"}, []string{"r.npz", "varying length"}},
 		{"a format without columns", bare, []string{"--k-column", "k"}, []string{"bare.npy", "format npy has no columns", "npz, csv, parquet, arrow file"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			args := append([]string{"search", "--atoms", atoms, "--metric", "ip", "--queries", c.queries, "--out", out}, c.args...)
+			args := append([]string{"search", "--vectors", atoms, "--metric", "ip", "--queries", c.queries, "--out", out}, c.args...)
 			if c.args == nil {
 				answers := clitest.WriteFile(t, t.TempDir(), "r.jsonl", []byte(`{"query":0,"ids":[0]}`+"\n"+`{"query":1,"ids":[0]}`+"\n"))
-				args = []string{"verify", "--atoms", atoms, "--metric", "ip", "--queries", c.queries, "--answers", answers, "--k-column", "k"}
+				args = []string{"verify", "--vectors", atoms, "--metric", "ip", "--queries", c.queries, "--answers", answers, "--k-column", "k"}
 			}
 			thresher(t, args...).WantError(t, c.want...)
 			if clitest.Exists(out) || clitest.Exists(out+".progress") {
@@ -235,7 +248,7 @@ func TestGoalColumnsRefuseBadInput(t *testing.T) {
 		})
 	}
 	arrays := npzFile(t, dir, "q.npz", map[string][]byte{"v": npy([]float32{1, 2, 3, 4}, 2), "k": npyInts(1, 2, 3)})
-	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", arrays, "--k-column", "k").WantError(t, "q.npz", `"k"`, "3 rows", "2 queries")
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", arrays, "--k-column", "k").WantError(t, "q.npz", `"k"`, "3 rows", "2 queries")
 }
 
 // TestGoalColumnsResume: a run that was killed goes on with the goals of the queries left.
@@ -251,12 +264,12 @@ func TestGoalColumnsResume(t *testing.T) {
 	}
 	queries := wishes(t, dir, all)[0]
 	args := func(out string) []string {
-		return []string{"search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--k-column", "k", "--floor-column", "floor", "--ceiling-column", "most", "--out", out}
+		return []string{"search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--k-column", "k", "--min-score-column", "floor", "--max-score-column", "most", "--out", out}
 	}
 	whole, out := filepath.Join(dir, "whole.npz"), filepath.Join(dir, "out.npz")
 	thresher(t, args(whole)...).WantCode(t, cli.ExitOK)
 	child(t, func(p *os.Process) { p.Kill() }, args(out)...)
-	thresher(t, append(args(out), "--resume", "--ceiling-column", "k", "--floor-column", "")...).WantError(t, "other vectors or settings")
+	thresher(t, append(args(out), "--resume", "--max-score-column", "k", "--min-score-column", "")...).WantError(t, "other vectors or settings")
 	thresher(t, append(args(out), "--resume")...).WantCode(t, cli.ExitOK)
 	if !bytes.Equal(clitest.ReadFile(t, whole), clitest.ReadFile(t, out)) {
 		t.Error("the answers differ from those of an uninterrupted run")
@@ -311,7 +324,7 @@ func TestHardNegatives(t *testing.T) {
 	atoms := clitest.WriteFile(t, dir, "a.npy", npy(atomRows, dim))
 	queries := npzFile(t, dir, "q.npz", map[string][]byte{"vector": npy(queryRows, dim), "ceiling": npyDoubles(ceilings...)})
 	out := filepath.Join(dir, "negatives.npz")
-	thresher(t, "search", "--method", "certain", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k50", "--ceiling-column", "ceiling", "--out", out).WantCode(t, cli.ExitOK)
+	thresher(t, "search", "--method", "certain", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k50", "--max-score-column", "ceiling", "--out", out).WantCode(t, cli.ExitOK)
 	short := 0
 	got := answersOf(t, out)
 	for j, r := range got {
@@ -346,8 +359,8 @@ func TestHardNegatives(t *testing.T) {
 	if len(got) != m || short < m/100 || short > m/2 {
 		t.Errorf("%d answers, %d of them short", len(got), short)
 	}
-	args := []string{"verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k50", "--guarantee", "certain", "--answers", out, "--sample", "500"}
-	thresher(t, append(args, "--ceiling-column", "ceiling")...).WantCode(t, cli.ExitOK)
+	args := []string{"verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k50", "--guarantee", "certain", "--answers", out, "--sample", "500"}
+	thresher(t, append(args, "--max-score-column", "ceiling")...).WantCode(t, cli.ExitOK)
 	thresher(t, args...).WantCode(t, cli.ExitWrong)
 }
 
@@ -362,7 +375,7 @@ func TestHardNegativesOfRealData(t *testing.T) {
 	}
 	dir := t.TempDir()
 	nearest := filepath.Join(dir, "nearest.jsonl")
-	thresher(t, "search", "--metric", "cosine", "--atoms", atoms, "--queries", atoms, "--exclude-self", "-k1", "--out", nearest).WantCode(t, cli.ExitOK)
+	thresher(t, "search", "--metric", "cosine", "--vectors", atoms, "--queries", atoms, "--exclude-self", "-k1", "--out", nearest).WantCode(t, cli.ExitOK)
 	m, err := dataset.ReadAll(t.Context(), atoms, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -375,7 +388,7 @@ func TestHardNegativesOfRealData(t *testing.T) {
 	known := csrFile(t, dir, "known.npz", int64(m.Rows), lists)
 	for _, method := range []string{"certain", "adaptive", "exact"} {
 		out := filepath.Join(dir, method+".parquet")
-		args := []string{"--metric", "cosine", "--atoms", atoms, "--queries", queries, "--exclude-self", "-k50", "--ceiling-column", "ceiling", "--exclude", known}
+		args := []string{"--metric", "cosine", "--vectors", atoms, "--queries", queries, "--exclude-self", "-k50", "--max-score-column", "ceiling", "--exclude", known}
 		thresher(t, append([]string{"search", "--method", method, "--out", out}, args...)...).WantCode(t, cli.ExitOK)
 		thresher(t, append([]string{"verify", "--strict-delta", "--guarantee", map[string]string{"certain": "certain", "adaptive": "probabilistic", "exact": "exact"}[method], "--answers", out}, args...)...).WantCode(t, cli.ExitOK)
 		for j, r := range answersOf(t, out) {
@@ -393,7 +406,7 @@ func TestCertifyOfColumns(t *testing.T) {
 	queries := clitest.WriteFile(t, dir, "q.jsonl", []byte(`{"v":[1],"k":2,"c":3}`+"\n"+`{"v":[1],"k":2,"c":3}`+"\n"+`{"v":[1],"k":null,"c":null}`+"\n"))
 	answers := clitest.WriteFile(t, dir, "r.jsonl", []byte(`{"query":0,"ids":[4,3,2]}`+"\n"+`{"query":1,"ids":[3,2,1]}`+"\n"+`{"query":2,"ids":[4,3,2]}`+"\n"))
 	out := filepath.Join(dir, "proven.jsonl")
-	s := summaryOf(t, thresher(t, "certify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--k-column", "k", "--ceiling-column", "c", "--out", out, "--json"))
+	s := summaryOf(t, thresher(t, "certify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--k-column", "k", "--max-score-column", "c", "--out", out, "--json"))
 	if s.Certified.Right != 2 || s.Certified.Missed != 1 || s.K != 3 {
 		t.Errorf("%+v", s)
 	}
@@ -418,12 +431,12 @@ func TestMaxScore(t *testing.T) {
 		{[]string{"-k2", "--max-score", "2.5"}, [][]int64{{2, 1}, {0, 1}}},
 		{[]string{"-k2", "--max-score", "-1"}, [][]int64{nil, {1, 2}}},
 		{[]string{"--min-score", "-2", "--max-score", "1"}, [][]int64{{1, 0}, {0, 1, 2}}},
-		{[]string{"--metric", "l2", "-k2", "--max-score", "1"}, [][]int64{{0, 2}, {0, 1}}},                 // 1 away, at least
-		{[]string{"--metric", "l2", "--min-score", "4", "--max-score", "1"}, [][]int64{{0, 2, 3}, {0, 1}}}, // 1 to 4
+		{[]string{"--metric", "l2", "-k2", "--min-distance", "1"}, [][]int64{{0, 2}, {0, 1}}},                    // 1 away, at least
+		{[]string{"--metric", "l2", "--max-distance", "4", "--min-distance", "1"}, [][]int64{{0, 2, 3}, {0, 1}}}, // 1 to 4
 	} {
 		out := filepath.Join(dir, "r.ibin")
-		args := append([]string{"--atoms", atoms, "--metric", "ip", "--queries", queries}, c.args...)
-		thresher(t, append([]string{"search", "--out", out, "--force"}, args...)...).WantCode(t, cli.ExitOK)
+		args := append([]string{"--vectors", atoms, "--metric", "ip", "--queries", queries}, c.args...)
+		thresher(t, append([]string{"search", "--out", out, "--overwrite"}, args...)...).WantCode(t, cli.ExitOK)
 		for j, r := range answersOf(t, out) {
 			if diff := cmp.Diff(c.want[j], r.Rows); len(c.want[j])+len(r.Rows) > 0 && diff != "" {
 				t.Errorf("%q, query %d (-want +got):\n%s", c.args, j, diff)

@@ -16,7 +16,7 @@ func TestReadLimit(t *testing.T) {
 	names := clitest.WriteFile(t, dir, "names.jsonl", []byte(`{"id":"a","v":[1,2]}`+"\n"+long))
 	queries := clitest.WriteFile(t, dir, "q.jsonl", []byte("[1,2]\n"))
 	search := func(atoms string, flags ...string) clitest.Result {
-		return thresher(t, append([]string{"search", "--atoms", atoms, "--queries", queries, "--metric", "ip", "-k", "1"}, flags...)...)
+		return thresher(t, append([]string{"search", "--vectors", atoms, "--queries", queries, "--metric", "ip", "-k", "1"}, flags...)...)
 	}
 	search(names).WantError(t, "names.jsonl", "row 1", "id of 70000 bytes, at most 65536", "--read-limit sets the limit")
 	search(names, "--read-limit", "8GiB").WantCode(t, cli.ExitOK)
@@ -26,7 +26,7 @@ func TestReadLimit(t *testing.T) {
 	search(line, "--read-limit", "1MiB").WantError(t, "line.jsonl", "row 1", "line 2 is longer than 4194304 bytes", "--read-limit sets the limit")
 
 	numbers := clitest.WriteFile(t, dir, "numbers.jsonl", []byte(`{"v":[1,2],"k":1,"x":"`+strings.Repeat("a", 5<<20)+`"}`+"\n"))
-	goals := []string{"search", "--atoms", line, "--queries", numbers, "--metric", "ip", "-k", "1", "--k-column", "k", "--queries-column", "v"}
+	goals := []string{"search", "--vectors", line, "--queries", numbers, "--metric", "ip", "-k", "1", "--k-column", "k", "--queries-column", "v"}
 	thresher(t, goals...).WantCode(t, cli.ExitOK)
 	thresher(t, append(goals, "--read-limit", "64MiB")...).WantError(t, "numbers.jsonl", "line 1 is longer than 4194304 bytes", "--read-limit sets the limit")
 	excluded := clitest.WriteFile(t, dir, "seen.jsonl", []byte("["+strings.Repeat("0,", 3<<20)+"0]\n"))

@@ -19,18 +19,3 @@ func columnHelp(of string) string {
 
 // vectorsColumnFlag names the columns of the vectors to search in every command.
 const vectorsColumnFlag = "vectors-column"
-
-// presentName returns the name that a flag has now, for one that it had and that is still taken.
-func presentName(_ *pflag.FlagSet, given string) pflag.NormalizedName {
-	switch given {
-	case "atoms":
-		given = "vectors"
-	case "atoms-column", "column":
-		given = vectorsColumnFlag
-	case "floor-column":
-		given = "min-score-column"
-	case "ceiling-column":
-		given = "max-score-column"
-	}
-	return pflag.NormalizedName(given)
-}

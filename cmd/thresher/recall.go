@@ -43,7 +43,7 @@ much better the missed atoms are than those returned in their place, and which s
 scores are not the atoms' (inner products, cosines or distances in any usual form).
 
 Answers are in the order of the queries. Their ids are row numbers of the atoms or,
-where the atoms have an id column, its ids. --misses lists what each answer lacks.
+where the atoms have an id column, its ids. --missed lists what each answer lacks.
 With --fail-under the exit code is 1 if the mean recall is less.
 
 With --exclude, --k-column and the like the atoms wanted are those that search finds with
@@ -52,7 +52,10 @@ first, of k + 1 atoms, --exclude-self -k K compares the others.`,
 		Example: `  thresher recall --vectors A.npy --queries Q.npy --metric cosine --answers theirs.npz
   thresher recall --vectors A.npy --queries Q.npy --metric cosine --answers theirs.npz --sample 1000 --fail-under .95`,
 		Args: cli.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.runRecall(cmd.Context(), f) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.scoreLimits.read(cmd.Flags())
+			return a.runRecall(cmd.Context(), f)
+		},
 	}
 	fs := cmd.Flags()
 	f.vectorFlags.add(fs)
@@ -60,12 +63,12 @@ first, of k + 1 atoms, --exclude-self -k K compares the others.`,
 	a.reading.add(fs)
 	fs.StringVar(&f.ids, "ids", "", "`column` of the atoms' ids (default: the column id, if there is one)")
 	fs.StringVar(&f.answers, "answers", "", "`file` of answers (.jsonl, .npz, .npy, .parquet, .ivecs, .ibin, .json, .csv); - is standard input")
-	fs.StringVar(&f.misses, "misses", "", "`file` (.jsonl) for the recall and the missed atoms of every answer that lacks some")
+	fs.StringVar(&f.misses, "missed", "", "`file` (.jsonl) for the recall and the missed atoms of every answer that lacks some")
 	fs.IntVarP(&f.k, "k", "k", 0, "atoms wanted of each query; 0 = the length of the longest answer")
 	fs.Int64Var(&f.sample, "sample", 0, "compare this many queries, drawn by --seed; 0 = all")
 	fs.BoolVar(&f.excludeSelf, "exclude-self", false, "query j is atom j, is not among the atoms wanted, and does not count where an answer has it")
 	fs.Float64Var(&f.failUnder, "fail-under", 0, "exit code 1 if the mean recall of the answers compared is less than this, in (0, 1]; 0 = never")
-	fs.BoolVar(&f.force, "force", false, "overwrite the file of --misses")
+	fs.BoolVar(&f.force, "overwrite", false, "overwrite the file of --missed")
 	fs.BoolVar(&f.json, "json", false, "report as one JSON object on stdout")
 	addSettings(cmd, recallSettings()...)
 	fs.Lookup("method").DefValue = certainByDefault
@@ -103,9 +106,13 @@ type recall struct {
 	method  batch.Method
 	engine  *engine
 	compare *tasks.Comparison
-	misses  *missFile   // nil without --misses
-	goals   *queryGoals // nil if all queries ask for the same
-	report  recallSummary
+	misses  *missFile // nil without --missed
+	// queryIDs are the ids of the queries of the part that is compared, by their numbers from firstQuery on; nil if
+	// the file has none.
+	queryIDs   []string
+	firstQuery int64
+	goals      *queryGoals // nil if all queries ask for the same
+	report     recallSummary
 }
 
 // recallSummary is what recall prints.
@@ -263,12 +270,16 @@ func (r *recall) run(ctx context.Context, src *queryChunks) error {
 	return err
 }
 
-// note lists the answer in the file of --misses if it lacks atoms.
+// note lists the answer in the file of --missed if it lacks atoms.
 func (r *recall) note(c *tasks.Compared) error {
 	if len(c.Missed) == 0 || r.misses == nil {
 		return nil
 	}
-	return r.misses.write(c.Query, c.Recall, c.Missed, r.engine.atoms.names)
+	id := ""
+	if r.queryIDs != nil {
+		id = r.queryIDs[c.Query-r.firstQuery]
+	}
+	return r.misses.write(c, id, r.engine.atoms.names)
 }
 
 // drawn are the queries to compare, with what each asks for.
@@ -288,6 +299,7 @@ func (r *recall) part(ctx context.Context, of *drawnChunk, results *othersAnswer
 		req.K = r.goals.k
 	}
 	part := &tasks.Part{Request: &req}
+	r.queryIDs, r.firstQuery = of.ids, of.first
 	for j := range of.n {
 		res, err := results.read()
 		if err != nil {
@@ -328,7 +340,7 @@ func (r *recall) located(err error, answers []dataset.Result) error {
 	return fmt.Errorf("%s: row %d (0-based): %w", r.in.queries.name, answers[e.Query].Query, e.Err)
 }
 
-// print reports the comparison and writes the file of --misses.
+// print reports the comparison and writes the file of --missed.
 func (r *recall) print() error {
 	r.report.GPUUnused = r.engine.unusedGPUs()
 	if r.misses != nil {

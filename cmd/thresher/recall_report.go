@@ -10,6 +10,7 @@ import (
 	"thresher/dataset"
 	"thresher/internal/atomicfile"
 	"thresher/internal/cli"
+	"thresher/tasks"
 	"thresher/verify"
 )
 
@@ -57,7 +58,7 @@ func printScores(t *cli.Table, f *verify.FormCount) {
 	}
 }
 
-// missFile is the output of --misses.
+// missFile is the output of --missed.
 type missFile struct {
 	path   string
 	file   *atomicfile.File
@@ -68,7 +69,7 @@ type missFile struct {
 
 func createMisses(path string, force bool) (*missFile, error) {
 	if filepath.Ext(path) != ".jsonl" {
-		return nil, fmt.Errorf("--misses %s: name does not end in .jsonl", path)
+		return nil, fmt.Errorf("--missed %s: name does not end in .jsonl", path)
 	}
 	if err := cli.RefuseFolders(path); err != nil {
 		return nil, err
@@ -78,21 +79,30 @@ func createMisses(path string, force bool) (*missFile, error) {
 	}
 	f, err := atomicfile.Create(path, 0o666)
 	if err != nil {
-		return nil, fmt.Errorf("--misses: %w", err)
+		return nil, fmt.Errorf("--missed: %w", err)
 	}
 	b := bufio.NewWriter(f)
 	return &missFile{path: path, file: f, buffer: b, lines: json.NewEncoder(b)}, nil
 }
 
-// write adds an answer that lacks the atoms of some rows. names are the ids of all atoms, nil without.
-func (m *missFile) write(query int64, recall float64, rows []int64, names []string) error {
+// write adds an answer that lacks vectors, to a query with this id, "" for none. names are the ids of all vectors, nil
+// without.
+func (m *missFile) write(c *tasks.Compared, queryID string, names []string) error {
 	line := struct {
 		Version int64   `json:"answers_version"`
 		Query   int64   `json:"query"`
+		QueryID any     `json:"query_id,omitempty"`
 		Recall  float64 `json:"recall"`
 		Missed  any     `json:"missed"` // their ids
 		Rows    []int64 `json:"rows"`
-	}{dataset.AnswersVersion, query, recall, m.idsOf(rows, names), rows}
+	}{Version: dataset.AnswersVersion, Query: c.Query, Recall: c.Recall, Missed: m.idsOf(c.Missed, names), Rows: c.Missed}
+	switch {
+	case queryID == "":
+	case dataset.AreWhole([]string{queryID}):
+		line.QueryID = json.Number(queryID)
+	default:
+		line.QueryID = queryID
+	}
 	if err := m.lines.Encode(line); err != nil {
 		return fmt.Errorf("%s: %w", m.path, err)
 	}

@@ -41,7 +41,7 @@ func TestRecallFailUnder(t *testing.T) {
 	ids[19] = "0" // 19 of 20 are right
 	answers := clitest.WriteFile(t, dir, "r.jsonl", []byte(`{"query":0,"ids":[`+strings.Join(ids, ",")+"]}\n"))
 	for limit, code := range map[string]int{"0": cli.ExitOK, "0.95": cli.ExitOK, "0.9500001": cli.ExitWrong, "1": cli.ExitWrong, "1.01": cli.ExitInput, "NaN": cli.ExitInput, "-0.5": cli.ExitInput} {
-		r := thresher(t, "recall", "--atoms", atoms, "--queries", queries, "--metric", "ip", "--answers", answers, "--fail-under", limit)
+		r := thresher(t, "recall", "--vectors", atoms, "--queries", queries, "--metric", "ip", "--answers", answers, "--fail-under", limit)
 		if r.WantCode(t, code); code == cli.ExitWrong && (!strings.Contains(r.Out, "0.9500") || !strings.Contains(r.Err, "recall 0.95, less than --fail-under "+limit)) {
 			t.Errorf("%s%s", r.Out, r.Err)
 		}
@@ -51,14 +51,14 @@ func TestRecallFailUnder(t *testing.T) {
 func TestRecall(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries, answers := searched(t, dir)
-	files := []string{"--atoms", atoms, "--metric", "ip", "--queries", queries}
+	files := []string{"--vectors", atoms, "--metric", "ip", "--queries", queries}
 	worse := worsen(t, atoms, queries, answers, filepath.Join(dir, "worse.jsonl"), 4) // 50 of 200 lack their best atom
 
 	if r := recallOf(t, append(files, "--answers", answers)...); r.Recall != 1 || r.Complete != 200 || r.Method != "certain" || r.Scores.Wrong != 0 || r.Gaps != nil {
 		t.Errorf("right answers: %+v, %+v", r, r.RecallReport)
 	}
 	misses := filepath.Join(dir, "misses.jsonl")
-	r := recallOf(t, append(files, "--answers", worse, "--misses", misses)...)
+	r := recallOf(t, append(files, "--answers", worse, "--missed", misses)...)
 	if math.Abs(r.Recall-(1-50./600)) > 1e-12 || r.Complete != 150 || r.Ranks[0].Missed != 50 || r.Ranks[1].Missed != 0 || r.K != 3 || r.Answers != 200 {
 		t.Errorf("%+v, %+v", r, r.RecallReport)
 	}
@@ -84,8 +84,8 @@ func TestRecallExcludesSelf(t *testing.T) {
 	dir := t.TempDir()
 	atoms := vectorFile(t, dir, "a.npy", 1, 60, 12)
 	answers := filepath.Join(dir, "r.npz")
-	thresher(t, "search", "--atoms", atoms, "--queries", atoms, "-k3", "--method", "exact", "--metric", "l2", "--exclude-self", "--out", answers).WantCode(t, cli.ExitOK)
-	files := []string{"--atoms", atoms, "--queries", atoms, "--answers", answers, "--metric", "l2"}
+	thresher(t, "search", "--vectors", atoms, "--queries", atoms, "-k3", "--method", "exact", "--metric", "l2", "--exclude-self", "--out", answers).WantCode(t, cli.ExitOK)
+	files := []string{"--vectors", atoms, "--queries", atoms, "--answers", answers, "--metric", "l2"}
 	if r := recallOf(t, append(files, "--exclude-self")...); r.Recall != 1 || r.Queries != 60 {
 		t.Errorf("%+v", r.RecallReport)
 	}
@@ -94,7 +94,7 @@ func TestRecallExcludesSelf(t *testing.T) {
 	}
 	// Answers of whoever does not exclude the query have it as their first atom.
 	selves := filepath.Join(dir, "selves.jsonl")
-	thresher(t, "search", "--atoms", atoms, "--queries", atoms, "-k4", "--method", "exact", "--metric", "l2", "--out", selves).WantCode(t, cli.ExitOK)
+	thresher(t, "search", "--vectors", atoms, "--queries", atoms, "-k4", "--method", "exact", "--metric", "l2", "--out", selves).WantCode(t, cli.ExitOK)
 	none := clitest.WriteFile(t, dir, "none.jsonl", []byte(`{"query":59,"ids":[]}`+"\n"))
 	files[5] = selves
 	for _, c := range []struct {
@@ -112,13 +112,13 @@ func TestRecallExcludesSelf(t *testing.T) {
 			t.Errorf("%q: %+v", c.args, r.RecallReport)
 		}
 		out := filepath.Join(dir, "proven.npz")
-		s := summaryOf(t, thresher(t, append([]string{"certify", "--out", out, "--force", "--json"}, args...)...)).Certified
+		s := summaryOf(t, thresher(t, append([]string{"certify", "--out", out, "--overwrite", "--json"}, args...)...)).Certified
 		if s.Right != c.right || s.Missed != c.missing || s.Unwanted != c.unwanted || s.Scores.Wrong != 0 {
 			t.Errorf("%q: certify finds %+v", c.args, s)
 		}
 	}
 	others := vectorFile(t, dir, "o.npy", 2, 60, 12)
-	thresher(t, "recall", "--atoms", atoms, "--queries", others, "--answers", answers, "--metric", "l2", "--exclude-self").
+	thresher(t, "recall", "--vectors", atoms, "--queries", others, "--answers", answers, "--metric", "l2", "--exclude-self").
 		WantError(t, "--exclude-self", "query 0 of", "o.npy", "is not atom 0 of")
 }
 
@@ -134,25 +134,25 @@ func TestRecallByNames(t *testing.T) {
 {"query":1,"ids":[0,0],"names":["x9","x7"]}
 `))
 	misses := filepath.Join(dir, "m.jsonl")
-	if r := recallOf(t, "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--misses", misses); r.Recall != .75 {
+	if r := recallOf(t, "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--missed", misses); r.Recall != .75 {
 		t.Errorf("%+v", r.RecallReport)
 	}
 	if got := string(clitest.ReadFile(t, misses)); got != `{"answers_version":2,"query":1,"recall":0.5,"missed":["x8"],"rows":[1]}`+"\n" {
 		t.Error(got)
 	}
 	unknown := clitest.WriteFile(t, dir, "u.jsonl", []byte(`{"query":0,"ids":[2,0],"names":["x9","x6"]}`))
-	thresher(t, "recall", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", unknown).WantError(t, "u.jsonl", "query 0", `"x6"`, "rank 2")
+	thresher(t, "recall", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", unknown).WantError(t, "u.jsonl", "query 0", `"x6"`, "rank 2")
 
 	// Texts cannot be found among atoms without ids, and an id of two atoms is refused.
 	hits := clitest.WriteFile(t, dir, "h.json", []byte(`{"result":[[{"id":"x9","score":3}],[{"id":"x9","score":4}]]}`))
 	bare := clitest.WriteFile(t, dir, "bare.jsonl", []byte("[1,0]\n[0,1]\n[1,1]\n"))
-	thresher(t, "recall", "--atoms", bare, "--metric", "ip", "--queries", queries, "--answers", hits).WantError(t, "h.json", "query 0", "rank 1", "has no column id")
+	thresher(t, "recall", "--vectors", bare, "--metric", "ip", "--queries", queries, "--answers", hits).WantError(t, "h.json", "query 0", "rank 1", "has no column id")
 	twins := clitest.WriteFile(t, dir, "t.jsonl", []byte(`{"id":"x9","vector":[1,0]}`+"\n"+`{"id":"x9","vector":[1,1]}`+"\n"))
-	thresher(t, "recall", "--atoms", twins, "--metric", "ip", "--queries", queries, "--answers", hits).WantError(t, "row 1", `"x9"`, "row 0 has already")
+	thresher(t, "recall", "--vectors", twins, "--metric", "ip", "--queries", queries, "--answers", hits).WantError(t, "row 1", `"x9"`, "row 0 has already")
 	for _, args := range [][]string{{"search", "--queries", queries}, {"truth", "--queries", queries, "--out", filepath.Join(dir, "t.ibin")}, {"certify", "--queries", queries, "--answers", hits}, {"graph", "-k1", "--out", filepath.Join(dir, "g.jsonl")}, {"pairs", "--min-score", "0", "--out", filepath.Join(dir, "p.jsonl")}} {
-		thresher(t, append(args, "--atoms", twins, "--metric", "ip")...).WantError(t, "t.jsonl", "row 1", `"x9"`, "row 0 has already")
+		thresher(t, append(args, "--vectors", twins, "--metric", "ip")...).WantError(t, "t.jsonl", "row 1", `"x9"`, "row 0 has already")
 	}
-	if r := recallOf(t, "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", hits); r.Recall != 1 {
+	if r := recallOf(t, "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", hits); r.Recall != 1 {
 		t.Errorf("%+v", r.RecallReport)
 	}
 }
@@ -175,28 +175,45 @@ func TestRecallRefusesBadInput(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{"no answers named", []string{"--atoms", atoms, "--metric", "ip", "--queries", queries}, []string{"--answers"}},
-		{"two from standard input", []string{"--atoms", "-", "--metric", "ip", "--queries", queries, "--answers", "-"}, []string{"only one"}},
-		{"a negative sample", []string{"--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--sample", "-1"}, []string{"--sample -1"}},
-		{"another k", []string{"--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "-k4"}, []string{"-k 4", "r.jsonl", "3 atoms"}},
-		{"another metric", []string{"--atoms", atoms, "--queries", queries, "--answers", answers, "--metric", "l2"}, []string{"r.jsonl", "inner products", "l2"}},
-		{"an atom of another collection", []string{"--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", outside}, []string{"outside.jsonl", "query 17", "rank 3", "[0, 60)"}},
-		{"fewer queries than answers", []string{"--atoms", atoms, "--metric", "ip", "--queries", fewer, "--answers", answers}, []string{"200 answers", "199 queries"}},
-		{"another dimension", []string{"--atoms", atoms, "--metric", "ip", "--queries", wide, "--answers", answers}, []string{"12", "13", "wide.npy"}},
-		{"answers with gaps", []string{"--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", gaps}, []string{"gaps.jsonl", "answer 1", "query 2"}},
-		{"no answers", []string{"--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", empty}, []string{"empty.jsonl", "empty"}},
-		{"misses by another name", []string{"--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--misses", filepath.Join(dir, "m.csv")}, []string{"--misses", "m.csv", ".jsonl"}},
-		{"an output that exists", []string{"--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--misses", existing}, []string{"there.jsonl"}},
+		{"no answers named", []string{"--vectors", atoms, "--metric", "ip", "--queries", queries}, []string{"--answers"}},
+		{"two from standard input", []string{"--vectors", "-", "--metric", "ip", "--queries", queries, "--answers", "-"}, []string{"only one"}},
+		{"a negative sample", []string{"--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--sample", "-1"}, []string{"--sample -1"}},
+		{"another k", []string{"--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "-k4"}, []string{"-k 4", "r.jsonl", "3 atoms"}},
+		{"another metric", []string{"--vectors", atoms, "--queries", queries, "--answers", answers, "--metric", "l2"}, []string{"r.jsonl", "inner products", "l2"}},
+		{"an atom of another collection", []string{"--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", outside}, []string{"outside.jsonl", "query 17", "rank 3", "[0, 60)"}},
+		{"fewer queries than answers", []string{"--vectors", atoms, "--metric", "ip", "--queries", fewer, "--answers", answers}, []string{"200 answers", "199 queries"}},
+		{"another dimension", []string{"--vectors", atoms, "--metric", "ip", "--queries", wide, "--answers", answers}, []string{"12", "13", "wide.npy"}},
+		{"answers with gaps", []string{"--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", gaps}, []string{"gaps.jsonl", "answer 1", "query 2"}},
+		{"no answers", []string{"--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", empty}, []string{"empty.jsonl", "empty"}},
+		{"misses by another name", []string{"--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--missed", filepath.Join(dir, "m.csv")}, []string{"--missed", "m.csv", ".jsonl"}},
+		{"an output that exists", []string{"--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--missed", existing}, []string{"there.jsonl"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			thresher(t, append([]string{"recall"}, c.args...)...).WantError(t, c.want...)
 		})
 	}
 	if string(clitest.ReadFile(t, existing)) != "kept" {
-		t.Error("the file of --misses was overwritten")
+		t.Error("the file of --missed was overwritten")
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "*tmp*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+// TestMissedHasQueryIDs: the list of what answers lack has the queries' own ids, as answers have them.
+func TestMissedHasQueryIDs(t *testing.T) {
+	dir := t.TempDir()
+	atoms := clitest.WriteFile(t, dir, "a.jsonl", []byte("[0]\n[1]\n[2]\n"))
+	theirs := clitest.WriteFile(t, dir, "r.jsonl", []byte(`{"query":0,"ids":[2]}`+"\n"+`{"query":1,"ids":[0]}`+"\n"+`{"query":2,"ids":[1]}`+"\n"))
+	for kind, ids := range map[string][]string{"texts": {`"x"`, `"y"`, `"z"`}, "numbers": {"7", "8", "18446744073709551615"}} {
+		queries := clitest.WriteFile(t, dir, kind+".jsonl", fmt.Appendf(nil, `{"id":%s,"v":[1]}`+"\n"+`{"id":%s,"v":[1]}`+"\n"+`{"id":%s,"v":[1]}`+"\n", ids[0], ids[1], ids[2]))
+		missed := filepath.Join(dir, kind+".missed.jsonl")
+		recallOf(t, "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", theirs, "--missed", missed, "--chunk", "2")
+		want := fmt.Sprintf(`{"answers_version":2,"query":1,"query_id":%s,"recall":0,"missed":[2],"rows":[2]}`+"\n"+
+			`{"answers_version":2,"query":2,"query_id":%s,"recall":0,"missed":[2],"rows":[2]}`+"\n", ids[1], ids[2])
+		if diff := cmp.Diff(want, string(clitest.ReadFile(t, missed))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", kind, diff)
+		}
 	}
 }
 
@@ -209,9 +226,9 @@ func TestRecallOfGoals(t *testing.T) {
 	seen := clitest.WriteFile(t, dir, "seen.jsonl", []byte("[]\n[]\n[4,4]\n[0,1,2,3,4]\n"))
 	theirs := clitest.WriteFile(t, dir, "r.jsonl", []byte(`{"query":0,"ids":[4,3,2],"scores":[4,3,2]}`+"\n"+`{"query":1,"ids":[3,2,1],"scores":[3,2,9]}`+"\n"+
 		`{"query":2,"ids":[4,3,2],"scores":[4,3,2]}`+"\n"+`{"query":3,"ids":[0],"scores":[0]}`+"\n"))
-	args := []string{"--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", theirs, "--k-column", "k", "--ceiling-column", "c", "--exclude", seen}
+	args := []string{"--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", theirs, "--k-column", "k", "--max-score-column", "c", "--exclude", seen}
 	misses := filepath.Join(dir, "misses.jsonl")
-	r := recallOf(t, append(args, "--misses", misses)...)
+	r := recallOf(t, append(args, "--missed", misses)...)
 	// The atoms wanted: 3 2, 3 2, 3 2 1, none.
 	if r.Queries != 4 || r.K != 3 || math.Abs(r.Recall-(.5+1+2./3)/3) > 1e-15 || r.Complete != 2 {
 		t.Errorf("%+v", r)
@@ -221,13 +238,13 @@ func TestRecallOfGoals(t *testing.T) {
 		t.Errorf("misses (-want +got):\n%s", diff)
 	}
 	own := filepath.Join(dir, "own.jsonl")
-	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--k-column", "k", "--ceiling-column", "c", "--exclude", seen, "-k3", "--out", own).WantCode(t, cli.ExitOK)
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--k-column", "k", "--max-score-column", "c", "--exclude", seen, "-k3", "--out", own).WantCode(t, cli.ExitOK)
 	if r := recallOf(t, append(args, "--answers", own)...); r.Recall != 1 || r.Scores.Wrong > 0 {
 		t.Errorf("of a search itself: %+v", r)
 	}
 	selves := clitest.WriteFile(t, dir, "s.csv", []byte("x,k\n0,2\n1,1\n2,2\n3,\n4,2\n"))
-	same := []string{"--atoms", atoms, "--metric", "ip", "--queries", selves, "--k-column", "k", "--exclude-self"}
-	thresher(t, append([]string{"search", "-k3", "--out", own, "--force"}, same...)...).WantCode(t, cli.ExitOK)
+	same := []string{"--vectors", atoms, "--metric", "ip", "--queries", selves, "--k-column", "k", "--exclude-self"}
+	thresher(t, append([]string{"search", "-k3", "--out", own, "--overwrite"}, same...)...).WantCode(t, cli.ExitOK)
 	if r := recallOf(t, append(same, "--answers", own, "--sample", "3")...); r.Queries != 3 || r.Recall != 1 {
 		t.Errorf("of a sample: %+v", r)
 	}

@@ -48,7 +48,7 @@ a deadline; 4 backend unavailable; 130 interrupted.`,
 	)
 	groupFlags(root)
 	root.AddCommand(command.Commands(a.App)...)
-	root.SetGlobalNormalizationFunc(presentName)
+	root.SetGlobalNormalizationFunc(a.Former.Present)
 	return root
 }
 

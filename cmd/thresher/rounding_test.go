@@ -86,7 +86,7 @@ func TestNumbersFarFromZero(t *testing.T) {
 	atoms := map[string]string{
 		"npy": clitest.WriteFile(t, dir, "a.npy", npyOf64(rows, dim)), "jsonl": clitest.WriteFile(t, dir, "a.jsonl", jsonlOf64(rows, dim)), "built": built,
 	}
-	r := thresher(t, "build", "--atoms", atoms["npy"], "--metric", "l2", "--out", built)
+	r := thresher(t, "build", "--vectors", atoms["npy"], "--metric", "l2", "--out", built)
 	r.WantCode(t, cli.ExitOK)
 	if !strings.Contains(r.Err, "values to float32, largest change ") || !strings.Contains(r.Err, "relative to a point near") {
 		t.Errorf("summary of build:\n%s", r.Err)
@@ -98,7 +98,7 @@ func TestNumbersFarFromZero(t *testing.T) {
 	for name, path := range atoms {
 		for _, q := range asked {
 			out := filepath.Join(dir, "out.jsonl")
-			r := thresher(t, "search", "--metric", "l2", "--atoms", path, "--queries", q, "-k", fmt.Sprint(k), "--method", "exact", "--out", out, "--force", "--json")
+			r := thresher(t, "search", "--metric", "l2", "--vectors", path, "--queries", q, "-k", fmt.Sprint(k), "--method", "exact", "--out", out, "--overwrite", "--json")
 			r.WantCode(t, cli.ExitOK)
 			var s summary
 			if err := json.Unmarshal([]byte(r.Out), &s); err != nil {
@@ -117,7 +117,7 @@ func TestNumbersFarFromZero(t *testing.T) {
 			if err := json.Unmarshal(answersOf(t, out)[3].Certificate, &c); err != nil || c.Vectors <= 0 || c.Query <= 0 || max(c.Vectors, c.Query) > s.Rounded {
 				t.Errorf("%s, %s: certificate %+v, %v", name, q, c, err)
 			}
-			r = thresher(t, "verify", "--metric", "l2", "--atoms", path, "--queries", q, "--answers", out)
+			r = thresher(t, "verify", "--metric", "l2", "--vectors", path, "--queries", q, "--answers", out)
 			r.WantCode(t, cli.ExitOK)
 			compared := "coordinates were compared as given; answers may differ by what float32 changes of one, at most "
 			if path == built {
@@ -126,13 +126,13 @@ func TestNumbersFarFromZero(t *testing.T) {
 			if !strings.Contains(r.Out, compared) {
 				t.Errorf("%s, %s: verify says\n%s", name, q, r.Out)
 			}
-			r = thresher(t, "recall", "--metric", "l2", "--atoms", path, "--queries", q, "--answers", out)
+			r = thresher(t, "recall", "--metric", "l2", "--vectors", path, "--queries", q, "--answers", out)
 			r.WantCode(t, cli.ExitOK)
 			if !strings.Contains(r.Out, "1.0000") {
 				t.Errorf("%s, %s: recall says\n%s", name, q, r.Out)
 			}
 			proven := filepath.Join(dir, "proven.jsonl")
-			r = thresher(t, "certify", "--metric", "l2", "--atoms", path, "--queries", q, "--answers", out, "--out", proven, "--force")
+			r = thresher(t, "certify", "--metric", "l2", "--vectors", path, "--queries", q, "--answers", out, "--out", proven, "--overwrite")
 			r.WantCode(t, cli.ExitOK)
 			if !strings.Contains(r.Err, "40 of 40 answers were right") || !strings.Contains(r.Err, " for float32, largest change ") {
 				t.Errorf("%s, %s: certify says\n%s", name, q, r.Err)
@@ -140,19 +140,19 @@ func TestNumbersFarFromZero(t *testing.T) {
 		}
 		// Each row of a file is itself, and the rows of another table are near theirs.
 		out := filepath.Join(dir, "pairs.csv")
-		r := thresher(t, "pairs", "--metric", "l2", "--atoms", path, "--with", asked[0], "--min-score", "1e-3", "--out", out, "--force")
+		r := thresher(t, "pairs", "--metric", "l2", "--vectors", path, "--with", asked[0], "--max-distance", "1e-3", "--out", out, "--overwrite")
 		r.WantCode(t, cli.ExitOK)
 		if lines := strings.Count(string(clitest.ReadFile(t, out)), "\n"); lines != m+1 || !strings.Contains(r.Err, "exact for float32, largest change ") {
 			t.Errorf("%s: %d lines of pairs\n%s", name, lines, r.Err)
 		}
-		r = thresher(t, "graph", "--metric", "l2", "--atoms", path, "-k", "3", "--out", filepath.Join(dir, "g.npz"), "--force")
+		r = thresher(t, "graph", "--metric", "l2", "--vectors", path, "-k", "3", "--out", filepath.Join(dir, "g.npz"), "--overwrite")
 		r.WantCode(t, cli.ExitOK)
 		if !strings.Contains(r.Err, " for float32, largest change ") {
 			t.Errorf("%s: graph says\n%s", name, r.Err)
 		}
 	}
 	out := filepath.Join(dir, "self.jsonl")
-	thresher(t, "search", "--metric", "l2", "--atoms", atoms["npy"], "--queries", atoms["npy"], "--exclude-self", "-k", "1", "--out", out).WantCode(t, cli.ExitOK)
+	thresher(t, "search", "--metric", "l2", "--vectors", atoms["npy"], "--queries", atoms["npy"], "--exclude-self", "-k", "1", "--out", out).WantCode(t, cli.ExitOK)
 }
 
 func csvOf64(rows []float64, dim int) []byte {
@@ -182,19 +182,19 @@ func TestVerifyReadsWhatWasGiven(t *testing.T) {
 	out := filepath.Join(dir, "out.jsonl")
 	search := func(atoms, queries string) {
 		t.Helper()
-		thresher(t, "search", "--metric", "l2", "--atoms", atoms, "--queries", queries, "-k", fmt.Sprint(k), "--method", "exact", "--out", out, "--force").WantCode(t, cli.ExitOK)
+		thresher(t, "search", "--metric", "l2", "--vectors", atoms, "--queries", queries, "-k", fmt.Sprint(k), "--method", "exact", "--out", out, "--overwrite").WantCode(t, cli.ExitOK)
 	}
 	search(rough, asked)
 	if wrongLists(t, out, nearest) == 0 {
 		t.Fatal("no list of rounded numbers is wrong: this tests nothing")
 	}
-	thresher(t, "verify", "--metric", "l2", "--atoms", rough, "--queries", asked, "--answers", out).WantCode(t, cli.ExitOK)
-	thresher(t, "verify", "--metric", "l2", "--atoms", atoms, "--queries", wide, "--answers", out, "--ignore-scores").WantCode(t, cli.ExitWrong)
+	thresher(t, "verify", "--metric", "l2", "--vectors", rough, "--queries", asked, "--answers", out).WantCode(t, cli.ExitOK)
+	thresher(t, "verify", "--metric", "l2", "--vectors", atoms, "--queries", wide, "--answers", out, "--ignore-scores").WantCode(t, cli.ExitWrong)
 	search(atoms, wide)
-	thresher(t, "verify", "--metric", "l2", "--atoms", atoms, "--queries", wide, "--answers", out).WantCode(t, cli.ExitOK)
+	thresher(t, "verify", "--metric", "l2", "--vectors", atoms, "--queries", wide, "--answers", out).WantCode(t, cli.ExitOK)
 	ids := filepath.Join(dir, "out.npz") // has no certificates
-	thresher(t, "search", "--metric", "l2", "--atoms", atoms, "--queries", wide, "-k", fmt.Sprint(k), "--method", "exact", "--out", ids).WantCode(t, cli.ExitOK)
-	thresher(t, "verify", "--metric", "l2", "--atoms", atoms, "--queries", wide, "--answers", ids).WantCode(t, cli.ExitOK)
+	thresher(t, "search", "--metric", "l2", "--vectors", atoms, "--queries", wide, "-k", fmt.Sprint(k), "--method", "exact", "--out", ids).WantCode(t, cli.ExitOK)
+	thresher(t, "verify", "--metric", "l2", "--vectors", atoms, "--queries", wide, "--answers", ids).WantCode(t, cli.ExitOK)
 }
 
 // TestFloat32SaysNothingOfRounding: answers to float32 numbers are exact, without more.
@@ -202,12 +202,12 @@ func TestFloat32SaysNothingOfRounding(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 300, 16), vectorFile(t, dir, "q.npy", 2, 20, 16)
 	out := filepath.Join(dir, "out.jsonl")
-	r := thresher(t, "search", "--metric", "l2", "--atoms", atoms, "--queries", queries, "-k3", "--method", "exact", "--out", out)
+	r := thresher(t, "search", "--metric", "l2", "--vectors", atoms, "--queries", queries, "-k3", "--method", "exact", "--out", out)
 	r.WantCode(t, cli.ExitOK)
 	if !strings.Contains(r.Err, "exact: none wrong") || strings.Contains(string(clitest.ReadFile(t, out)), "_change") {
 		t.Errorf("%s\n%.300s", r.Err, clitest.ReadFile(t, out))
 	}
-	if r = thresher(t, "verify", "--metric", "l2", "--atoms", atoms, "--queries", queries, "--answers", out); strings.Contains(r.Out, "rounded") {
+	if r = thresher(t, "verify", "--metric", "l2", "--vectors", atoms, "--queries", queries, "--answers", out); strings.Contains(r.Out, "rounded") {
 		t.Errorf("verify says\n%s", r.Out)
 	}
 }
@@ -222,7 +222,7 @@ func TestWholeNumbersAreRefused(t *testing.T) {
 	binary.LittleEndian.PutUint64(whole[at+8:], 1<<24+1)
 	whole = []byte(strings.Replace(string(whole), "<f8", "<i8", 1))
 	atoms := clitest.WriteFile(t, dir, "a.npy", whole)
-	thresher(t, "graph", "--metric", "ip", "--atoms", atoms, "-k", "1", "--out", filepath.Join(dir, "g.npz")).
+	thresher(t, "graph", "--metric", "ip", "--vectors", atoms, "-k", "1", "--out", filepath.Join(dir, "g.npz")).
 		WantError(t, "row 1, column 0", "16777217 cannot be held by float32 exactly", "float64")
-	thresher(t, "graph", "--metric", "l2", "--atoms", atoms, "-k", "1", "--out", filepath.Join(dir, "g.npz")).WantCode(t, cli.ExitOK)
+	thresher(t, "graph", "--metric", "l2", "--vectors", atoms, "-k", "1", "--out", filepath.Join(dir, "g.npz")).WantCode(t, cli.ExitOK)
 }

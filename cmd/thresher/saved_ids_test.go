@@ -29,7 +29,7 @@ func TestSavedIDs(t *testing.T) {
 		t.Fatal(err)
 	}
 	prepared := filepath.Join(dir, "s.thresher")
-	thresher(t, "build", "--metric", "l2", "--atoms", vectors, "--out", prepared).WantCode(t, cli.ExitOK)
+	thresher(t, "build", "--metric", "l2", "--vectors", vectors, "--out", prepared).WantCode(t, cli.ExitOK)
 	content, err := os.ReadFile(prepared)
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func TestSavedIDs(t *testing.T) {
 	if err := os.WriteFile(answers, []byte(right), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	pair := []string{"--atoms", prepared, "--queries", vectors}
+	pair := []string{"--vectors", prepared, "--queries", vectors}
 	r := thresher(t, append([]string{"search", "-k1", "--out", filepath.Join(dir, "out.jsonl")}, pair...)...)
 	r.WantCode(t, cli.ExitOK)
 	if out, err := os.ReadFile(filepath.Join(dir, "out.jsonl")); err != nil || !strings.Contains(string(out), `"ids":[14],"rows":[1]`) {
@@ -56,7 +56,7 @@ func TestSavedIDs(t *testing.T) {
 	for verb, says := range map[string]string{"verify": "wrong      0", "recall": "recall    1.0000", "certify": "5 of 5 answers were right"} {
 		args := append([]string{verb, "--answers", answers}, pair...)
 		if verb == "certify" {
-			args = append(args, "--force", "--out", filepath.Join(dir, "c.jsonl"))
+			args = append(args, "--overwrite", "--out", filepath.Join(dir, "c.jsonl"))
 		}
 		for range 2 {
 			r := thresher(t, args...)
@@ -84,7 +84,7 @@ func TestResumeWithOtherSavedIDs(t *testing.T) {
 	dir := t.TempDir()
 	vectors := vectorFile(t, dir, "v.npy", 1, 6, 3)
 	prepared := filepath.Join(dir, "s.thresher")
-	thresher(t, "build", "--metric", "l2", "--atoms", vectors, "--out", prepared).WantCode(t, cli.ExitOK)
+	thresher(t, "build", "--metric", "l2", "--vectors", vectors, "--out", prepared).WantCode(t, cli.ExitOK)
 	content := clitest.ReadFile(t, prepared)
 	sum := sha256.Sum256(content[:min(len(content), 1<<14)])
 	save := func(ids ...int64) string {
@@ -96,7 +96,7 @@ func TestResumeWithOtherSavedIDs(t *testing.T) {
 		"pairs":  {"--min-score", "9"},
 	} {
 		out := filepath.Join(dir, verb+".jsonl")
-		args = append([]string{verb, "--atoms", prepared, "--out", out, "--resume"}, args...)
+		args = append([]string{verb, "--vectors", prepared, "--out", out, "--resume"}, args...)
 		beside := save(20, 21, 22, 23, 24, 25)
 		thresher(t, args...).WantCode(t, cli.ExitOK)
 		if named := string(clitest.ReadFile(t, out)); !strings.Contains(named, `"ids":[20`) && !strings.Contains(named, `"20"`) {

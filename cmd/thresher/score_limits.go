@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"thresher/collection"
+	"thresher/tasks"
 )
 
 // scoreLimits are the limits of scores that all queries share. Of distances they have names of their own, since the
@@ -15,17 +16,20 @@ import (
 type scoreLimits struct {
 	least, greatest           float64
 	leastGiven, greatestGiven bool
-	leastFlag, greatestFlag   string // by which they were given
-	twice                     error  // one was given by both
+	leastFlag, greatestFlag   string   // by which they were given
+	limitFlags                []string // all that were given, of limits and of columns of limits
+	twice                     error    // one was given by both
 }
 
 // add defines the flags, after the columns that stand for them.
 func (f *scoreLimits) add(fs *pflag.FlagSet, least string) {
 	fs.Float64Var(&f.least, "min-score", 0, least)
 	fs.Float64Var(&f.greatest, "max-score", 0, "only vectors that score at most this")
-	fs.Float64Var(&f.least, "max-distance", 0, "with --metric l2, in the place of --min-score: only vectors whose squared distance is at most this")
-	fs.Float64Var(&f.greatest, "min-distance", 0, "with --metric l2, in the place of --max-score: only vectors whose squared distance is at least this")
-	for column, limit := range map[string]string{"min-score-column": "--min-score", "max-score-column": "--max-score"} {
+	fs.Float64Var(&f.least, "max-distance", 0, "with --metric l2, in the place of --min-score, which is refused: only vectors whose squared distance is at most this")
+	fs.Float64Var(&f.greatest, "min-distance", 0, "with --metric l2, in the place of --max-score, which is refused: only vectors whose squared distance is at least this")
+	for column, limit := range map[string]string{
+		"min-score-column": "--min-score", "max-score-column": "--max-score", "max-distance-column": "--max-distance", "min-distance-column": "--min-distance",
+	} {
 		if f := fs.Lookup(column); f != nil {
 			f.Usage = strings.Replace(f.Usage, "null is no limit", "null is "+limit+", or no limit", 1)
 		}
@@ -37,6 +41,8 @@ func (f *scoreLimits) read(fs *pflag.FlagSet) {
 	f.leastFlag = f.given(fs, "min-score", "max-distance")
 	f.greatestFlag = f.given(fs, "max-score", "min-distance")
 	f.leastGiven, f.greatestGiven = f.leastFlag != "", f.greatestFlag != ""
+	f.given(fs, "min-score-column", "max-distance-column")
+	f.given(fs, "max-score-column", "min-distance-column")
 }
 
 // given returns by which of two flags a limit is given, "" if by none.
@@ -45,10 +51,12 @@ func (f *scoreLimits) given(fs *pflag.FlagSet, score, distance string) string {
 	case fs.Changed(score) && fs.Changed(distance):
 		f.twice = fmt.Errorf("--%s and --%s are one limit: the first of scores, the second of distances", score, distance)
 	case fs.Changed(distance):
+		f.limitFlags = append(f.limitFlags, distance)
 		return distance
 	case !fs.Changed(score):
 		return ""
 	}
+	f.limitFlags = append(f.limitFlags, score)
 	return score
 }
 
@@ -68,21 +76,36 @@ func (f *scoreLimits) maxScore() *float64 {
 	return &f.greatest
 }
 
+// checkLimitFlag refuses a flag of a limit, or of a column of limits, that has another name by metric m.
+func checkLimitFlag(flag string, m collection.Metric) error {
+	name, column := strings.CutSuffix(flag, "-column")
+	wrong := tasks.CheckLimitName(strings.ReplaceAll(name, "-", "_"), m)
+	if wrong == nil {
+		return nil
+	}
+	right := "--" + strings.ReplaceAll(wrong.Right, "_", "-")
+	if column {
+		right += "-column"
+	}
+	return fmt.Errorf("--%s: %s", flag, wrong.Say(right))
+}
+
 // check returns an error if a limit is not finite, of another metric, or if no score is within both.
 func (f *scoreLimits) check(m collection.Metric) error {
 	if f.twice != nil {
 		return f.twice
 	}
 	for _, limit := range []struct {
-		flag, score string
-		value       float64
-	}{{f.leastFlag, "min-score", f.least}, {f.greatestFlag, "max-score", f.greatest}} {
-		switch {
-		case limit.flag == "":
-		case math.IsNaN(limit.value) || math.IsInf(limit.value, 0):
+		flag  string
+		value float64
+	}{{f.leastFlag, f.least}, {f.greatestFlag, f.greatest}} {
+		if limit.flag != "" && (math.IsNaN(limit.value) || math.IsInf(limit.value, 0)) {
 			return fmt.Errorf("--%s: %g is not finite", limit.flag, limit.value)
-		case limit.flag != limit.score && !m.Differences():
-			return fmt.Errorf("--%s: metric %s has scores, the greatest of which are best: --%s says it", limit.flag, m, limit.score)
+		}
+	}
+	for _, flag := range f.limitFlags {
+		if err := checkLimitFlag(flag, m); err != nil {
+			return err
 		}
 	}
 	if f.leastGiven && f.greatestGiven && m.Ceiling(f.greatest) < m.Ceiling(f.least) {

@@ -89,7 +89,7 @@ func (f *searchFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.certificates, "certificates", "", "`file` (.jsonl) for the certificate of every answer")
 	fs.BoolVar(&f.excludeSelf, "exclude-self", false, "the queries are the atoms; do not return a query as its own answer")
 	fs.BoolVar(&f.resume, "resume", false, "continue a run that was killed; keeps FILE.progress at the end, so that the same command, given again, finds that all is done")
-	fs.BoolVar(&f.force, "force", false, "overwrite outputs")
+	fs.BoolVar(&f.force, "overwrite", false, "overwrite outputs")
 	fs.BoolVar(&f.json, "json", false, "summary as one JSON object on stdout")
 }
 
@@ -103,7 +103,7 @@ func (f *searchFlags) check() error {
 	case stdinInputs(f.atoms, f.queries, f.candidates, f.exclude) > 1:
 		return f.refuse("only one input can be standard input")
 	case f.resume && f.force:
-		return f.refuse("--resume and --force exclude each other")
+		return f.refuse("--resume and --overwrite exclude each other")
 	case f.resume && f.out == cli.Stdio:
 		return f.refuse("--resume needs the --out file of the run that stopped")
 	case f.json && f.out == cli.Stdio:
@@ -129,7 +129,7 @@ func (f *searchFlags) checkOutputs() error {
 	return f.sparesInputs()
 }
 
-// sparesInputs refuses to overwrite inputs, even with --force.
+// sparesInputs refuses to overwrite inputs, even with --overwrite.
 func (f *searchFlags) sparesInputs() error {
 	for _, out := range []string{f.out, f.certificates, f.scores} {
 		written, err := os.Stat(out)
@@ -391,12 +391,12 @@ func (s *search) report() error {
 	} else if err := s.summary.print(s.app); err != nil {
 		return err
 	}
-	if s.summary.Partial == 0 {
+	if s.summary.unfinished() == 0 {
 		return nil
 	}
 	left := "partial: the best so far, with a bound on the rest"
 	if s.flags.verb == certify {
 		left = "unproven: as they were given"
 	}
-	return cli.Exit(cli.ExitDeadline, fmt.Errorf("the deadline of %v left %d of %d answers %s", s.flags.deadline, s.summary.Partial, s.summary.Queries, left))
+	return cli.Exit(cli.ExitDeadline, fmt.Errorf("the deadline of %v left %d of %d answers %s", s.flags.deadline, s.summary.unfinished(), s.summary.Queries, left))
 }

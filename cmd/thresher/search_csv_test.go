@@ -18,7 +18,7 @@ func TestSearchCSV(t *testing.T) {
 	if err := os.WriteFile(films, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := thresher(t, "search", "--atoms", films, "--metric", "ip", "--queries", films, "-k", "1", "--out", out)
+	r := thresher(t, "search", "--vectors", films, "--metric", "ip", "--queries", films, "-k", "1", "--out", out)
 	r.WantCode(t, cli.ExitOK)
 	lines := strings.Split(strings.TrimSpace(string(read(t, out))), "\n")
 	if len(lines) != 3 || !strings.Contains(lines[0], `"a"`) || !strings.Contains(lines[2], `"7"`) {
@@ -27,8 +27,8 @@ func TestSearchCSV(t *testing.T) {
 	if !strings.Contains(r.Err, "films.csv") || !strings.Contains(r.Err, "columns=title") {
 		t.Errorf("nothing is said of what is dropped: %s", r.Err)
 	}
-	thresher(t, "verify", "--atoms", films, "--metric", "ip", "--queries", films, "--answers", out).WantCode(t, cli.ExitOK)
-	r = thresher(t, "build", "--atoms", films, "--metric", "ip", "--out", filepath.Join(dir, "films.thresher"))
+	thresher(t, "verify", "--vectors", films, "--metric", "ip", "--queries", films, "--answers", out).WantCode(t, cli.ExitOK)
+	r = thresher(t, "build", "--vectors", films, "--metric", "ip", "--out", filepath.Join(dir, "films.thresher"))
 	r.WantCode(t, cli.ExitOK)
 	if !strings.Contains(r.Err, "columns=title\n") {
 		t.Errorf("nothing is said of what is dropped: %s", r.Err)

@@ -21,7 +21,7 @@ func TestChunksOfLargeK(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, n, 4), vectorFile(t, dir, "q.npy", 2, m, 4)
 	out := filepath.Join(dir, "out.neighbors.ibin")
-	r := thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k", strconv.Itoa(k), "--out", out, "--json", "--log-level", "debug")
+	r := thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k", strconv.Itoa(k), "--out", out, "--json", "--log-level", "debug")
 	s := summaryOf(t, r)
 	const most = chunkBytes / (640 + (12+writtenBytes)*k)
 	var done []int64
@@ -35,7 +35,7 @@ func TestChunksOfLargeK(t *testing.T) {
 	if !slices.Equal(done, []int64{most, m}) || s.Memory == nil || s.Memory.Queries != most || s.Memory.Bytes > 1<<29 {
 		t.Errorf("%d queries were durable after the chunks, stated %+v; want %d at a time", done, s.Memory, most)
 	}
-	few := summaryOf(t, thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k", "10", "--out", filepath.Join(dir, "few.npz"), "--json"))
+	few := summaryOf(t, thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k", "10", "--out", filepath.Join(dir, "few.npz"), "--json"))
 	if few.Memory != nil {
 		t.Errorf("a search for 10 atoms states %+v", few.Memory)
 	}
@@ -43,7 +43,7 @@ func TestChunksOfLargeK(t *testing.T) {
 	one := vectorFile(t, dir, "one.npy", 2, 1, 4)
 	for _, name := range formats() {
 		out := filepath.Join(dir, "one"+name)
-		thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", one, "-k", strconv.Itoa(k), "--out", out).WantCode(t, cli.ExitOK)
+		thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", one, "-k", strconv.Itoa(k), "--out", out).WantCode(t, cli.ExitOK)
 		if ids := answersOf(t, out)[0].Rows; len(ids) != k {
 			t.Errorf("%s: %d ids", name, len(ids))
 		}
@@ -57,7 +57,7 @@ func TestTooLargeK(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, n, 4), vectorFile(t, dir, "q.npy", 2, 3, 4)
 	out := filepath.Join(dir, "out.npz")
-	args := []string{"search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--out", out}
+	args := []string{"search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--out", out}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(1 << 20)) // less than is taken already
 	r := thresher(t, append(args, "-k", strconv.Itoa(n))...)
 	r.WantError(t, "search: an answer of k = 20000 of 20000 atoms needs up to ", "are available", "ask for fewer atoms with -k")

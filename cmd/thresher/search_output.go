@@ -75,7 +75,7 @@ func newAnswerFiles(f *searchFlags) (*answerFiles, error) {
 	_, err := os.Lstat(o.progress())
 	begun := err == nil
 	if begun && !f.resume {
-		return nil, fmt.Errorf("%s: an earlier run left its progress: %w; --resume continues it, --force starts over", o.progress(), fs.ErrExist)
+		return nil, fmt.Errorf("%s: an earlier run left its progress: %w; --resume continues it, --overwrite starts over", o.progress(), fs.ErrExist)
 	}
 	if begun {
 		return o, nil

@@ -67,7 +67,7 @@ func TestResumeAfterKill(t *testing.T) {
 			t.Parallel()
 			whole, out := filepath.Join(dir, "whole-"+name), filepath.Join(dir, name)
 			args := func(out string) []string {
-				return []string{"search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k4", "--out", out, "--certificates", out + ".certificates.jsonl"}
+				return []string{"search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k4", "--out", out, "--certificates", out + ".certificates.jsonl"}
 			}
 			thresher(t, args(whole)...).WantCode(t, cli.ExitOK)
 
@@ -85,7 +85,7 @@ func TestResumeAfterKill(t *testing.T) {
 			}
 			appendTo(t, torn, []byte("torn"))
 
-			thresher(t, args(out)...).WantError(t, "--resume", "--force")
+			thresher(t, args(out)...).WantError(t, "--resume", "--overwrite")
 			r := thresher(t, append(args(out), "--resume")...)
 			r.WantCode(t, cli.ExitOK)
 			if !strings.Contains(r.Err, "2000, 4 best each;") || !strings.Contains(r.Err, "by an earlier run") {
@@ -115,11 +115,11 @@ func TestResumeAfterKill(t *testing.T) {
 			if err := os.WriteFile(out+".certificates.jsonl", certificates, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			thresher(t, append(again, "-k5")...).WantError(t, "other vectors or settings", "--force")
+			thresher(t, append(again, "-k5")...).WantError(t, "other vectors or settings", "--overwrite")
 			if err := os.Remove(out); err != nil {
 				t.Fatal(err)
 			}
-			thresher(t, again...).WantError(t, "says that all is done", out, "--force")
+			thresher(t, again...).WantError(t, "says that all is done", out, "--overwrite")
 		})
 	}
 }
@@ -144,7 +144,7 @@ func TestSignalsStopCleanly(t *testing.T) {
 			atoms := vectorFile(t, dir, "a.npy", 1, 120, 40)
 			queries := vectorFile(t, dir, "q.npy", 2, 2000, 40)
 			out := filepath.Join(dir, "r.npz")
-			args := []string{"search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--out", out}
+			args := []string{"search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--out", out}
 			cmd := child(t, func(p *os.Process) { p.Signal(signal) }, args...)
 			if code := cmd.ProcessState.ExitCode(); code != cli.ExitInterrupted {
 				t.Fatalf("exit code %d, want %d", code, cli.ExitInterrupted)
@@ -153,7 +153,7 @@ func TestSignalsStopCleanly(t *testing.T) {
 				t.Fatal("no progress is left to resume")
 			}
 			thresher(t, append(args, "--resume")...).WantCode(t, cli.ExitOK)
-			thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", out, "--sample", "100").WantCode(t, cli.ExitOK)
+			thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", out, "--sample", "100").WantCode(t, cli.ExitOK)
 		})
 	}
 }
@@ -164,10 +164,10 @@ func TestResumeRefusesOtherSettings(t *testing.T) {
 	atoms := vectorFile(t, dir, "a.npy", 1, 40, 3)
 	queries := clitest.WriteFile(t, dir, "q.jsonl", []byte(strings.Repeat("[1,2,3]\n", 6)+"[1]\n"))
 	out := filepath.Join(dir, "r.npz")
-	args := []string{"search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--chunk", "2", "-k3", "--out", out}
+	args := []string{"search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--chunk", "2", "-k3", "--out", out}
 	thresher(t, args...).WantError(t, "6 queries are answered")
 	for _, other := range [][]string{{"-k2"}, {"--method", "exact"}, {"--seed", "5"}, {"--metric", "l2"}, {"--delta", ".2"},
-		{"--epsilon", "1"}, {"--min-score", "0"}, {"--atoms", vectorFile(t, dir, "b.npy", 2, 40, 3), "--metric", "ip"}} {
+		{"--epsilon", "1"}, {"--min-score", "0"}, {"--vectors", vectorFile(t, dir, "b.npy", 2, 40, 3), "--metric", "ip"}} {
 		thresher(t, append(append(args, "--resume"), other...)...).WantError(t, "other vectors or settings")
 	}
 	// The same settings meet the same fault again.
@@ -180,7 +180,7 @@ func TestResumeOfCompleteAnswers(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 40, 3), vectorFile(t, dir, "q.npy", 2, 9, 3)
 	out := filepath.Join(dir, "r.npz")
-	args := []string{"search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--out", out}
+	args := []string{"search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--out", out}
 
 	// A folder in place of the output makes only the last step fail.
 	inTheWay := func() error { return os.Mkdir(out, 0o755) }

@@ -30,8 +30,8 @@ func readTally(totals []byte) (t tally, err error) {
 	if err := json.Unmarshal(totals, &t); err != nil {
 		return t, fmt.Errorf("totals of the former run: %w", err)
 	}
-	if t.Partial > 0 && t.Guarantees[batch.GuaranteeBound] == 0 {
-		return t, fmt.Errorf("an earlier version stopped %d of the answers at --deadline and wrote them without a mark; --force starts over", t.Partial)
+	if t.Unfinished > 0 && t.Guarantees[batch.GuaranteeBound] == 0 {
+		return t, fmt.Errorf("an earlier version stopped %d of the answers at --deadline and wrote them without a mark; --overwrite starts over", t.Unfinished)
 	}
 	return t, nil
 }
@@ -48,8 +48,8 @@ func addTotals(totals []byte, r *batch.Response) ([]byte, error) {
 
 // summary is the report at the end of a search.
 type summary struct {
-	Atoms     int `json:"atoms"`
-	Dimension int `json:"dimension"`
+	Atoms     int `json:"vectors"`
+	Dimension int `json:"dim"`
 	columnsRead
 	K       int    `json:"k"` // the greatest of any query; 0 if one asks for any number
 	KColumn string `json:"k_column,omitempty"`
@@ -157,14 +157,14 @@ func (s *summary) answered() string {
 	if s.Graph != nil {
 		return "rows"
 	}
-	if s.Partial > 0 {
+	if s.unfinished() > 0 {
 		return "finished queries"
 	}
 	return "queries"
 }
 
 func (s *summary) saved() string {
-	if s.Queries > 0 && s.Partial == s.Queries {
+	if s.Queries > 0 && s.Complete == 0 {
 		return "unknown, as no answer was finished"
 	}
 	return describeSaving(s.Saving)
@@ -186,8 +186,8 @@ func (s *summary) counted() string {
 	if s.Resumed > 0 {
 		text += fmt.Sprintf("; %d of them by an earlier run", s.Resumed)
 	}
-	if s.Partial > 0 {
-		text += fmt.Sprintf("; %d stopped early, best so far", s.Partial)
+	if s.unfinished() > 0 {
+		text += fmt.Sprintf("; %d stopped early, best so far", s.unfinished())
 	}
 	return text
 }
@@ -215,3 +215,6 @@ func withLaw(guarantees, law string) string {
 func seconds(s float64) string {
 	return time.Duration(s * float64(time.Second)).Round(10 * time.Microsecond).String()
 }
+
+// unfinished is the number of answers whose searches were stopped.
+func (s *summary) unfinished() int64 { return s.Queries - s.Complete }

@@ -61,7 +61,7 @@ func TestSearchWritesEveryFormat(t *testing.T) {
 	var first []dataset.Result
 	for _, name := range formats() {
 		out := filepath.Join(dir, name)
-		s := summaryOf(t, thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k7", "--out", out, "--chunk", "10", "--json"))
+		s := summaryOf(t, thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k7", "--out", out, "--chunk", "10", "--json"))
 		if s.Atoms != 300 || s.Dimension != 48 || s.Queries != 25 || s.K != 7 || s.Pulls <= 0 || s.Saving <= 0 ||
 			s.Threads < 1 || s.Backend != "cpu" || s.Delta != .01 || s.SearchSeconds <= 0 || s.QueriesPerSecond <= 0 {
 			t.Errorf("%s: summary %+v", name, s)
@@ -81,14 +81,14 @@ func TestSearchWritesEveryFormat(t *testing.T) {
 		if clitest.Exists(out+".progress") || clitest.Exists(out+".spool") {
 			t.Errorf("%s: left its progress or its spool behind", name)
 		}
-		v := thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", out)
+		v := thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", out)
 		v.WantCode(t, cli.ExitOK)
 	}
 }
 
 func TestSummaryForPeople(t *testing.T) {
 	dir := t.TempDir()
-	r := thresher(t, "search", "--atoms", vectorFile(t, dir, "a.npy", 1, 200, 500), "--metric", "ip", "--queries", vectorFile(t, dir, "q.npy", 2, 5, 500),
+	r := thresher(t, "search", "--vectors", vectorFile(t, dir, "a.npy", 1, 200, 500), "--metric", "ip", "--queries", vectorFile(t, dir, "q.npy", 2, 5, 500),
 		"--method", "strict", "--out", filepath.Join(dir, "r.npz"))
 	r.WantCode(t, cli.ExitOK)
 	for _, part := range []string{"200 x 500", "queries/s", "saving", "strict", "probability at most 0.01", "load", "build", "search", "r.npz"} {
@@ -105,9 +105,9 @@ func TestSearchToStdout(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 90, 24), vectorFile(t, dir, "q.npy", 2, 11, 24)
 	out := filepath.Join(dir, "r.jsonl")
-	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--out", out).WantCode(t, cli.ExitOK)
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--out", out).WantCode(t, cli.ExitOK)
 	for _, args := range [][]string{{}, {"--out", "-"}, {"--chunk", "2"}} {
-		r := thresher(t, append([]string{"search", "--atoms", atoms, "--metric", "ip", "--queries", queries}, args...)...)
+		r := thresher(t, append([]string{"search", "--vectors", atoms, "--metric", "ip", "--queries", queries}, args...)...)
 		r.WantCode(t, cli.ExitOK)
 		if r.Out != string(clitest.ReadFile(t, out)) {
 			t.Errorf("%v: stdout is not what the file holds", args)
@@ -120,7 +120,7 @@ func TestAnswersDoNotDependOnChunksOrThreads(t *testing.T) {
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 400, 64), vectorFile(t, dir, "q.npy", 2, 30, 64)
 	var want string
 	for _, args := range [][]string{{}, {"--chunk", "1"}, {"--chunk", "7"}, {"--threads", "3"}, {"--threads", "1", "--chunk", "29"}} {
-		r := thresher(t, append([]string{"search", "--method", "adaptive", "--atoms", atoms, "--metric", "ip", "--queries", queries}, args...)...)
+		r := thresher(t, append([]string{"search", "--method", "adaptive", "--vectors", atoms, "--metric", "ip", "--queries", queries}, args...)...)
 		r.WantCode(t, cli.ExitOK)
 		if want == "" {
 			want = r.Out
@@ -134,40 +134,40 @@ func TestAnswersDoNotDependOnChunksOrThreads(t *testing.T) {
 func TestStdinIsSpooled(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 60, 16), vectorFile(t, dir, "q.npy", 2, 4, 16)
-	want := thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries)
+	want := thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries)
 	want.WantCode(t, cli.ExitOK)
-	for flag, path := range map[string]string{"--atoms": atoms, "--queries": queries} {
-		args := []string{"search", "--atoms", atoms, "--metric", "ip", "--queries", queries, flag, "-"}
+	for flag, path := range map[string]string{"--vectors": atoms, "--queries": queries} {
+		args := []string{"search", "--vectors", atoms, "--metric", "ip", "--queries", queries, flag, "-"}
 		r := thresherWith(t, context.Background(), string(clitest.ReadFile(t, path)), args...)
 		r.WantCode(t, cli.ExitOK)
 		if r.Out != want.Out {
 			t.Errorf("%s -: other answers than from a file", flag)
 		}
 	}
-	bad := thresherWith(t, context.Background(), "[1,2\n", "search", "--atoms", atoms, "--metric", "ip", "--queries", "-")
+	bad := thresherWith(t, context.Background(), "[1,2\n", "search", "--vectors", atoms, "--metric", "ip", "--queries", "-")
 	bad.WantError(t, "standard input")
-	thresherWith(t, context.Background(), "", "search", "--atoms", atoms, "--metric", "ip", "--queries", "-").WantError(t, "standard input", "empty")
+	thresherWith(t, context.Background(), "", "search", "--vectors", atoms, "--metric", "ip", "--queries", "-").WantError(t, "standard input", "empty")
 }
 
 func TestExcludeSelf(t *testing.T) {
 	dir := t.TempDir()
 	atoms := vectorFile(t, dir, "a.npy", 1, 80, 20)
 	out := filepath.Join(dir, "r.npz")
-	thresher(t, "search", "--metric", "l2", "--atoms", atoms, "--queries", atoms, "-k3", "--exclude-self", "--chunk", "32", "--out", out).WantCode(t, cli.ExitOK)
+	thresher(t, "search", "--metric", "l2", "--vectors", atoms, "--queries", atoms, "-k3", "--exclude-self", "--chunk", "32", "--out", out).WantCode(t, cli.ExitOK)
 	for j, a := range answersOf(t, out) {
 		if slices.Contains(a.Rows, int64(j)) || len(a.Rows) != 3 {
 			t.Errorf("query %d: %v", j, a.Rows)
 		}
 	}
-	thresher(t, "verify", "--metric", "l2", "--atoms", atoms, "--queries", atoms, "--exclude-self", "--answers", out).WantCode(t, cli.ExitOK)
+	thresher(t, "verify", "--metric", "l2", "--vectors", atoms, "--queries", atoms, "--exclude-self", "--answers", out).WantCode(t, cli.ExitOK)
 	// Without the flag the nearest neighbour is missing from every answer.
-	r := thresher(t, "verify", "--metric", "l2", "--atoms", atoms, "--queries", atoms, "--guarantee", "certain", "--answers", out)
+	r := thresher(t, "verify", "--metric", "l2", "--vectors", atoms, "--queries", atoms, "--guarantee", "certain", "--answers", out)
 	r.WantCode(t, cli.ExitWrong)
 
 	other := vectorFile(t, dir, "q.npy", 2, 80, 20)
-	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", other, "--exclude-self").WantError(t, "--exclude-self", "query 0", "atom 0")
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", other, "--exclude-self").WantError(t, "--exclude-self", "query 0", "atom 0")
 	more := vectorFile(t, dir, "m.npy", 1, 81, 20)
-	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", more, "--exclude-self").WantError(t, "81 queries", "80 atoms")
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", more, "--exclude-self").WantError(t, "81 queries", "80 atoms")
 }
 
 func TestLeastScore(t *testing.T) {
@@ -175,20 +175,20 @@ func TestLeastScore(t *testing.T) {
 	atoms := clitest.WriteFile(t, dir, "a.jsonl", []byte("[1]\n[4]\n[2]\n[3]\n"))
 	queries := clitest.WriteFile(t, dir, "q.jsonl", []byte("[1]\n[-1]\n"))
 	out := filepath.Join(dir, "r.jsonl")
-	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--out", out).WantCode(t, cli.ExitOK)
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--out", out).WantCode(t, cli.ExitOK)
 	got := answersOf(t, out)
 	if !slices.Equal(got[0].Rows, []int64{1, 3, 2}) || len(got[1].Rows) != 0 {
 		t.Errorf("answers %v and %v, want [1 3 2] and none", got[0].Rows, got[1].Rows)
 	}
-	thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--answers", out).WantCode(t, cli.ExitOK)
-	thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--min-score", "0.5", "--answers", out).WantCode(t, cli.ExitWrong)
-	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--out", filepath.Join(dir, "r.npz")).WantError(t, "-k")
-	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "-k2", "--out", filepath.Join(dir, "r.npz")).WantCode(t, cli.ExitOK)
+	thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--answers", out).WantCode(t, cli.ExitOK)
+	thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--min-score", "0.5", "--answers", out).WantCode(t, cli.ExitWrong)
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--out", filepath.Join(dir, "r.npz")).WantError(t, "-k")
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "-k2", "--out", filepath.Join(dir, "r.npz")).WantCode(t, cli.ExitOK)
 
 	ranged := filepath.Join(dir, "r.ibin")
-	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--out", ranged).WantCode(t, cli.ExitOK)
-	thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--answers", ranged).WantCode(t, cli.ExitOK)
-	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--out", filepath.Join(dir, "r.neighbors.ibin")).WantError(t, "-k")
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--out", ranged).WantCode(t, cli.ExitOK)
+	thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--answers", ranged).WantCode(t, cli.ExitOK)
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--out", filepath.Join(dir, "r.neighbors.ibin")).WantError(t, "-k")
 }
 
 func TestIDsBecomeNames(t *testing.T) {
@@ -197,21 +197,21 @@ func TestIDsBecomeNames(t *testing.T) {
 	queries := clitest.WriteFile(t, dir, "q.jsonl", []byte("[0,1]\n"))
 	for _, name := range []string{"r.jsonl", "r.parquet"} {
 		out := filepath.Join(dir, name)
-		thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k2", "--ids", "isbn", "--out", out).WantCode(t, cli.ExitOK)
+		thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k2", "--ids", "isbn", "--out", out).WantCode(t, cli.ExitOK)
 		got := answersOf(t, out)[0]
 		if !slices.Equal(got.IDs, []string{"y-2", "x-1"}) || !slices.Equal(got.Rows, []int64{1, 0}) {
 			t.Errorf("%s: names %q, ids %v", name, got.IDs, got.Rows)
 		}
 	}
-	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--ids", "ean").WantError(t, "ean")
-	thresher(t, "search", "--atoms", vectorFile(t, dir, "a.npy", 1, 3, 2), "--metric", "ip", "--queries", queries, "--ids", "isbn").WantError(t, "isbn")
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--ids", "ean").WantError(t, "ean")
+	thresher(t, "search", "--vectors", vectorFile(t, dir, "a.npy", 1, 3, 2), "--metric", "ip", "--queries", queries, "--ids", "isbn").WantError(t, "isbn")
 }
 
 func TestCertificatesBesideAnswers(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 300, 48), vectorFile(t, dir, "q.npy", 2, 12, 48)
 	out, certs := filepath.Join(dir, "r.npz"), filepath.Join(dir, "c.jsonl")
-	args := []string{"search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--method", "exact", "--out", out, "--certificates", certs}
+	args := []string{"search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--method", "exact", "--out", out, "--certificates", certs}
 	thresher(t, args...).WantCode(t, cli.ExitOK)
 	lines := bytes.Split(bytes.TrimSpace(clitest.ReadFile(t, certs)), []byte("\n"))
 	if len(lines) != 12 {
@@ -226,23 +226,23 @@ func TestCertificatesBesideAnswers(t *testing.T) {
 			t.Errorf("certificate %d: %s (%v)", j, line, err)
 		}
 	}
-	r := thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", out, "--certificates", certs)
+	r := thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", out, "--certificates", certs)
 	r.WantCode(t, cli.ExitOK)
 	if !strings.Contains(r.Out, "exact") {
 		t.Error(r.Out)
 	}
-	thresher(t, args...).WantError(t, "r.npz", "--force")
-	thresher(t, append(args, "--force")...).WantCode(t, cli.ExitOK)
+	thresher(t, args...).WantError(t, "r.npz", "--overwrite")
+	thresher(t, append(args, "--overwrite")...).WantCode(t, cli.ExitOK)
 }
 
 func TestCollectionsAreSearched(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 300, 48), vectorFile(t, dir, "q.npy", 2, 12, 48)
 	built := filepath.Join(dir, "a.thresher")
-	thresher(t, "build", "--atoms", atoms, "--metric", "cosine", "--out", built).WantCode(t, cli.ExitOK)
-	want := thresher(t, "search", "--atoms", atoms, "--metric", "cosine", "--queries", queries, "--method", "exact")
+	thresher(t, "build", "--vectors", atoms, "--metric", "cosine", "--out", built).WantCode(t, cli.ExitOK)
+	want := thresher(t, "search", "--vectors", atoms, "--metric", "cosine", "--queries", queries, "--method", "exact")
 	want.WantCode(t, cli.ExitOK)
-	r := thresher(t, "search", "--atoms", built, "--queries", queries, "--method", "exact")
+	r := thresher(t, "search", "--vectors", built, "--queries", queries, "--method", "exact")
 	r.WantCode(t, cli.ExitOK)
 	if !strings.Contains(want.Out, `"plan":"dense, no building"`) || strings.Contains(r.Out, "no building") {
 		t.Errorf("plans: %s without a build, %s with one", want.Out, r.Out)
@@ -250,10 +250,10 @@ func TestCollectionsAreSearched(t *testing.T) {
 	if r.Out != strings.ReplaceAll(want.Out, ", no building", "") {
 		t.Error("a prepared collection is answered otherwise than its vectors")
 	}
-	thresher(t, "search", "--atoms", built, "--queries", queries, "--metric", "cosine", "--basis", "auto").WantCode(t, cli.ExitOK)
-	thresher(t, "search", "--atoms", built, "--queries", queries, "--metric", "l2").WantError(t, "a.thresher", "cosine", "--metric", "l2")
-	thresher(t, "search", "--atoms", built, "--queries", queries, "--seed", "2").WantError(t, "seed")
-	thresher(t, "search", "--atoms", built, "--queries", queries, "--ids", "x").WantError(t, "columns")
+	thresher(t, "search", "--vectors", built, "--queries", queries, "--metric", "cosine", "--basis", "auto").WantCode(t, cli.ExitOK)
+	thresher(t, "search", "--vectors", built, "--queries", queries, "--metric", "l2").WantError(t, "a.thresher", "cosine", "--metric", "l2")
+	thresher(t, "search", "--vectors", built, "--queries", queries, "--seed", "2").WantError(t, "seed")
+	thresher(t, "search", "--vectors", built, "--queries", queries, "--ids", "x").WantError(t, "columns")
 }
 
 func TestEveryMethodAnswers(t *testing.T) {
@@ -262,8 +262,8 @@ func TestEveryMethodAnswers(t *testing.T) {
 	for _, m := range choices()["method"] {
 		t.Run(m, func(t *testing.T) {
 			out := filepath.Join(dir, m+".jsonl")
-			thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k3", "--method", m, "--out", out).WantCode(t, cli.ExitOK)
-			thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", out, "--strict-delta").WantCode(t, cli.ExitOK)
+			thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k3", "--method", m, "--out", out).WantCode(t, cli.ExitOK)
+			thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", out, "--strict-delta").WantCode(t, cli.ExitOK)
 		})
 	}
 }
@@ -271,19 +271,19 @@ func TestEveryMethodAnswers(t *testing.T) {
 func TestCutK(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 6, 3), vectorFile(t, dir, "q.npy", 2, 2, 3)
-	s := summaryOf(t, thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k50", "--json", "--out", filepath.Join(dir, "r.npz")))
+	s := summaryOf(t, thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k50", "--json", "--out", filepath.Join(dir, "r.npz")))
 	if s.K != 6 || len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "50") {
 		t.Errorf("summary %+v", s)
 	}
-	thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k50", "--answers", filepath.Join(dir, "r.npz")).WantCode(t, cli.ExitOK)
+	thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k50", "--answers", filepath.Join(dir, "r.npz")).WantCode(t, cli.ExitOK)
 	for _, k := range []string{"-k6", "-k5"} {
 		out := filepath.Join(dir, k+".npz")
-		s = summaryOf(t, thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", atoms, k, "--exclude-self", "--json", "--out", out))
+		s = summaryOf(t, thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", atoms, k, "--exclude-self", "--json", "--out", out))
 		if s.K != 5 || (len(s.Warnings) == 1) != (k == "-k6") || len(answersOf(t, out)[0].Rows) != 5 {
 			t.Errorf("%s of the 5 other atoms: summary %+v", k, s)
 		}
 	}
-	r := thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k50")
+	r := thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k50")
 	if !strings.Contains(r.Err, "warning") {
 		t.Errorf("no warning in the summary:\n%s", r.Err)
 	}
@@ -294,7 +294,7 @@ func TestConfigurationReachesTheSearch(t *testing.T) {
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 60, 20), vectorFile(t, dir, "q.npy", 2, 3, 20)
 	t.Setenv("THRESHER_K", "4")
 	file := clitest.WriteFile(t, dir, "c.toml", []byte("k = 2\nmethod = \"certain\"\nmetric = \"l2\"\n"))
-	s := summaryOf(t, thresher(t, "search", "--config", file, "--atoms", atoms, "--queries", queries, "--json", "--metric", "cosine", "--out", filepath.Join(dir, "r.jsonl")))
+	s := summaryOf(t, thresher(t, "search", "--config", file, "--vectors", atoms, "--queries", queries, "--json", "--metric", "cosine", "--out", filepath.Join(dir, "r.jsonl")))
 	if s.K != 4 || s.Method != "certain" || s.Metric != "cosine" {
 		t.Errorf("summary %+v", s)
 	}
@@ -304,10 +304,10 @@ func TestDeadline(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 500, 64), vectorFile(t, dir, "q.npy", 2, 60, 64)
 	out := filepath.Join(dir, "r.jsonl")
-	r := thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--chunk", "20", "--deadline", "1ns", "--json", "--out", out)
+	r := thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--chunk", "20", "--deadline", "1ns", "--json", "--out", out)
 	r.WantCode(t, cli.ExitDeadline)
 	var s summary
-	if err := json.Unmarshal([]byte(r.Out), &s); err != nil || s.Partial != 60 || s.Queries != 60 {
+	if err := json.Unmarshal([]byte(r.Out), &s); err != nil || s.Complete != 0 || s.Queries != 60 {
 		t.Errorf("summary %+v (%v)", s, err)
 	}
 	if !strings.Contains(r.Err, "60 of 60 answers partial") {
@@ -322,7 +322,7 @@ func TestDeadline(t *testing.T) {
 		}
 	}
 	// The open bound must hold, and an answer with a wrong one is refused.
-	verify := []string{"verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k10", "--answers", out}
+	verify := []string{"verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k10", "--answers", out}
 	v := thresher(t, verify...)
 	v.WantCode(t, cli.ExitOK)
 	if !strings.Contains(v.Out, "60, held to their open bound") {
@@ -336,16 +336,16 @@ func TestDeadline(t *testing.T) {
 	// Only .jsonl contains certificates; without its open bound a stopped answer is malformed, and
 	// verify says where to find it.
 	matrix, certificates := filepath.Join(dir, "r.npz"), filepath.Join(dir, "c.jsonl")
-	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--deadline", "1ns", "--out", matrix, "--certificates", certificates).WantCode(t, cli.ExitDeadline)
-	bare := thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k10", "--answers", matrix)
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--deadline", "1ns", "--out", matrix, "--certificates", certificates).WantCode(t, cli.ExitDeadline)
+	bare := thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k10", "--answers", matrix)
 	bare.WantCode(t, cli.ExitWrong)
 	if !strings.Contains(bare.Err, "60 are of searches that were stopped") || !strings.Contains(bare.Err, "--certificates") {
 		t.Error(bare.Err)
 	}
-	thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k10", "--answers", matrix, "--certificates", certificates).WantCode(t, cli.ExitOK)
+	thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k10", "--answers", matrix, "--certificates", certificates).WantCode(t, cli.ExitOK)
 
 	far := filepath.Join(dir, "far.jsonl")
-	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--deadline", "10m", "--out", far).WantCode(t, cli.ExitOK)
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--deadline", "10m", "--out", far).WantCode(t, cli.ExitOK)
 }
 
 func TestInterruptedBeforeItBegins(t *testing.T) {
@@ -353,9 +353,9 @@ func TestInterruptedBeforeItBegins(t *testing.T) {
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 50, 8), vectorFile(t, dir, "q.npy", 2, 6, 8)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	r := thresherWith(t, ctx, "", "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--out", filepath.Join(dir, "r.npz"))
+	r := thresherWith(t, ctx, "", "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--out", filepath.Join(dir, "r.npz"))
 	r.WantCode(t, cli.ExitInterrupted)
-	r = thresherWith(t, ctx, "", "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", "none")
+	r = thresherWith(t, ctx, "", "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", "none")
 	if r.Code == cli.ExitOK {
 		t.Error("an interrupted verify reports success")
 	}
@@ -396,7 +396,7 @@ func TestDiskFull(t *testing.T) {
 	defer full.Close()
 	dir := t.TempDir()
 	var errs bytes.Buffer
-	code := run(context.Background(), []string{"search", "--atoms", vectorFile(t, dir, "a.npy", 1, 50, 8), "--metric", "ip", "--queries", vectorFile(t, dir, "q.npy", 2, 6, 8)},
+	code := run(context.Background(), []string{"search", "--vectors", vectorFile(t, dir, "a.npy", 1, 50, 8), "--metric", "ip", "--queries", vectorFile(t, dir, "q.npy", 2, 6, 8)},
 		strings.NewReader(""), full, &errs)
 	if code != cli.ExitInput || !strings.Contains(errs.String(), "no space left") || strings.Count(errs.String(), "\n") != 1 {
 		t.Errorf("exit code %d, stderr %s", code, errs.String())

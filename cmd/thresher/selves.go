@@ -14,8 +14,8 @@ func checkSelves(queries []float32, first int64, rows []float32, dim int, of, at
 	if err := tasks.CheckSelves(queries, rows, dim, first, first); !errors.As(err, &e) {
 		return err
 	}
-	if e.Atom >= int64(e.Atoms) {
-		return fmt.Errorf("--exclude-self: %s has more queries than the %d atoms of %s", of.name, e.Atoms, atoms.name)
+	if e.Vector >= int64(e.Vectors) {
+		return fmt.Errorf("--exclude-self: %s has more queries than the %d atoms of %s", of.name, e.Vectors, atoms.name)
 	}
-	return fmt.Errorf("--exclude-self: query %d of %s is not atom %d of %s", e.Query, of.name, e.Atom, atoms.name)
+	return fmt.Errorf("--exclude-self: query %d of %s is not atom %d of %s", e.Query, of.name, e.Vector, atoms.name)
 }

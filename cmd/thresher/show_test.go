@@ -96,12 +96,12 @@ func TestSummaryOfPartialAnswers(t *testing.T) {
 	}
 	total.Add(&batch.Response{
 		Answers: []batch.Answer{answer(batch.Done, 50), answer(batch.Deadline, 1), answer(batch.Deadline, 0), answer(batch.Done, 30)},
-		Stats:   batch.Stats{Pulls: 81, DensePulls: 400, Partial: 2},
+		Stats:   batch.Stats{Pulls: 81, DensePulls: 400, Unfinished: 2},
 		Took:    2 * time.Second,
 	})
 	var s summary
 	s.setTally(total)
-	if s.Queries != 4 || s.Partial != 2 || s.QueriesPerSecond != 1 || s.Saving != 2.5 || s.Pulls != 81 {
+	if s.Queries != 4 || s.Complete != 2 || s.QueriesPerSecond != 1 || s.Saving != 2.5 || s.Pulls != 81 {
 		t.Errorf("summary %+v", s)
 	}
 	if want := "bound (2 of 4): stopped early, no vector left out scores above the open bound; exact (2 of 4): none wrong"; s.Promise != want {
@@ -160,15 +160,15 @@ func TestSavedInWords(t *testing.T) {
 		s    summary
 		want string
 	}{
-		{summary{SearchSummary: tasks.SearchSummary{Queries: 3, Saving: 14.46}}, "14.5x fewer coordinates than a dense scan"},
-		{summary{SearchSummary: tasks.SearchSummary{Queries: 3, Saving: 1.1}}, "1.1x fewer coordinates than a dense scan"},
-		{summary{SearchSummary: tasks.SearchSummary{Queries: 3, Saving: 1}}, "none, as many coordinates as a dense scan"},
-		{summary{SearchSummary: tasks.SearchSummary{Queries: 3, Saving: .5}}, "none, 2.00x the coordinates of a dense scan"},
-		{summary{SearchSummary: tasks.SearchSummary{Queries: 3, Saving: .975}}, "none, 1.03x the coordinates of a dense scan"},
-		{summary{SearchSummary: tasks.SearchSummary{Queries: 3, Partial: 3, Saving: 1}}, "unknown, as no answer was finished"},
+		{summary{SearchSummary: tasks.SearchSummary{Queries: 3, Complete: 3, Saving: 14.46}}, "14.5x fewer coordinates than a dense scan"},
+		{summary{SearchSummary: tasks.SearchSummary{Queries: 3, Complete: 3, Saving: 1.1}}, "1.1x fewer coordinates than a dense scan"},
+		{summary{SearchSummary: tasks.SearchSummary{Queries: 3, Complete: 3, Saving: 1}}, "none, as many coordinates as a dense scan"},
+		{summary{SearchSummary: tasks.SearchSummary{Queries: 3, Complete: 3, Saving: .5}}, "none, 2.00x the coordinates of a dense scan"},
+		{summary{SearchSummary: tasks.SearchSummary{Queries: 3, Complete: 3, Saving: .975}}, "none, 1.03x the coordinates of a dense scan"},
+		{summary{SearchSummary: tasks.SearchSummary{Queries: 3, Saving: 1}}, "unknown, as no answer was finished"},
 	} {
 		if got := c.s.saved(); got != c.want {
-			t.Errorf("saving %g, %d partial: %q, want %q", c.s.Saving, c.s.Partial, got, c.want)
+			t.Errorf("saving %g, %d complete: %q, want %q", c.s.Saving, c.s.Complete, got, c.want)
 		}
 	}
 }

@@ -29,18 +29,18 @@ func TestSniffers(t *testing.T) {
 			dir := t.TempDir()
 			path, out := clitest.WriteFile(t, dir, c.File, c.Data), filepath.Join(dir, "out.thresher")
 			flags := map[sniffers.Word]string{sniffers.Column: "--vectors-column", sniffers.Header: "--header"}
-			build := []string{"build", "--atoms", path, "--metric", "ip", "--force", "--out", out}
+			build := []string{"build", "--vectors", path, "--metric", "ip", "--overwrite", "--out", out}
 			if c.Words != nil {
 				words := append([]string{c.File}, c.Words...)
 				thresher(t, build...).WantError(t, append(words, flags[c.Word])...)
-				search := []string{"search", "--atoms", path, "--queries", path, "--metric", "ip", "-k", "1"}
+				search := []string{"search", "--vectors", path, "--queries", path, "--metric", "ip", "-k", "1"}
 				thresher(t, search...).WantError(t, c.File)
 			}
 			if c.Rows == 0 {
 				return
 			}
 			if c.Choice.IDs != "" { // which build does not take
-				r := thresher(t, "search", "--atoms", path, "--ids", c.Choice.IDs, "--queries", path, "--metric", "ip", "-k", "1", "--json", "--out", filepath.Join(dir, "out.jsonl"))
+				r := thresher(t, "search", "--vectors", path, "--ids", c.Choice.IDs, "--queries", path, "--metric", "ip", "-k", "1", "--json", "--out", filepath.Join(dir, "out.jsonl"))
 				r.WantCode(t, cli.ExitOK)
 				var s summary
 				if err := json.Unmarshal([]byte(r.Out), &s); err != nil || s.Atoms != c.Rows || s.Dimension != c.Dim {
@@ -50,8 +50,8 @@ func TestSniffers(t *testing.T) {
 			}
 			r := thresher(t, append(append(build, "--json"), chosen(c.Choice, "--vectors-column")...)...)
 			r.WantCode(t, cli.ExitOK)
-			var built struct{ Atoms, Dimension int }
-			if err := json.Unmarshal([]byte(r.Out), &built); err != nil || built.Atoms != c.Rows || built.Dimension != c.Dim {
+			var built struct{ Vectors, Dim int }
+			if err := json.Unmarshal([]byte(r.Out), &built); err != nil || built.Vectors != c.Rows || built.Dim != c.Dim {
 				t.Errorf("%s (%v), want %d x %d", r.Out, err, c.Rows, c.Dim)
 			}
 			r = thresher(t, append([]string{"info", path, "--json"}, chosen(c.Choice, "--column")...)...)

@@ -44,13 +44,13 @@ func stoppedJob(ctx context.Context, err error, s stopping) error {
 	case ctx.Err() != nil:
 		return cli.Exit(cli.ExitInterrupted, fmt.Errorf("interrupted; %s", safe))
 	case errors.Is(err, fs.ErrExist) && !s.resumed:
-		return fmt.Errorf("%w; --resume continues a stopped run, --force overwrites", err)
+		return fmt.Errorf("%w; --resume continues a stopped run, --overwrite overwrites", err)
 	case errors.Is(err, jobs.ErrDamaged):
-		return fmt.Errorf("%w; --force starts over", err)
+		return fmt.Errorf("%w; --overwrite starts over", err)
 	case errors.Is(err, jobs.ErrEarlier):
-		return fmt.Errorf("%s: an earlier version of thresher began this, whose answers have another form; that version finishes it, --force starts over", s.progress)
+		return fmt.Errorf("%s: an earlier version of thresher began this, whose answers have another form; that version finishes it, --overwrite starts over", s.progress)
 	case errors.Is(err, jobs.ErrFingerprint):
-		return fmt.Errorf("%s: was started with other vectors or settings; --force starts over", s.progress)
+		return fmt.Errorf("%s: was started with other vectors or settings; --overwrite starts over", s.progress)
 	case s.done > 0:
 		return fmt.Errorf("%w; %s", err, safe)
 	}
@@ -70,7 +70,7 @@ func endJob(progress string, resume bool) error {
 func requireFiles(progress string, paths ...string) error {
 	for _, path := range paths {
 		if _, err := os.Lstat(path); err != nil {
-			return fmt.Errorf("%s says that all is done, but %w; --force starts over", progress, err)
+			return fmt.Errorf("%s says that all is done, but %w; --overwrite starts over", progress, err)
 		}
 	}
 	return nil

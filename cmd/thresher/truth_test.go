@@ -33,7 +33,7 @@ func TestTruth(t *testing.T) {
 	for _, method := range []string{"", "exact"} {
 		for _, name := range formats() {
 			out, k := filepath.Join(dir, method+name), 100
-			args := []string{"truth", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--out", out, "--json", "--chunk", "4"}
+			args := []string{"truth", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--out", out, "--json", "--chunk", "4"}
 			if method != "" {
 				k = 99 // between twins
 				args = append(args, "--method", method, "-k99")
@@ -47,7 +47,7 @@ func TestTruth(t *testing.T) {
 					t.Errorf("%s, query %d (-want +got):\n%s", name, j, diff)
 				}
 			}
-			thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--guarantee", "exact", "--answers", out).WantCode(t, cli.ExitOK)
+			thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--guarantee", "exact", "--answers", out).WantCode(t, cli.ExitOK)
 		}
 	}
 }
@@ -79,7 +79,7 @@ func TestTruthForms(t *testing.T) {
 		{"short.ivecs", "short.fvecs", []string{"-k2", "--min-score", "4"}, le(int32(2), ids[:2], int32(2), []int32{3, -1}), le(int32(2), distances[:2], int32(2), []float32{4, float32(math.Inf(-1))})},
 	} {
 		out := filepath.Join(dir, c.out)
-		args := append([]string{"truth", "--metric", "l2", "--atoms", atoms, "--queries", queries, "--out", out}, c.args...)
+		args := append([]string{"truth", "--metric", "l2", "--vectors", atoms, "--queries", queries, "--out", out}, c.args...)
 		if c.scores != "" {
 			args = append(args, "--scores", filepath.Join(dir, c.scores))
 		}
@@ -114,13 +114,13 @@ func TestTruthRefuses(t *testing.T) {
 		{"an unknown form", []string{"--out", "gt.bin"}, []string{"gt.bin", ".ibin"}},
 		{"scores of an unknown form", []string{"--out", "gt.ivecs", "--scores", "gt.txt"}, []string{"gt.txt", ".fbin", ".fvecs"}},
 		{"scores twice", []string{"--out", "gt.jsonl", "--scores", "gt.fvecs"}, []string{"gt.fvecs", "gt.jsonl"}},
-		{"scores over a file", []string{"--out", "gt.ivecs", "--scores", there}, []string{"there.fvecs", "--force"}},
-		{"scores over the input", []string{"--out", "gt.ivecs", "--scores", atoms, "--force"}, []string{"a.npy", "overwritten"}},
+		{"scores over a file", []string{"--out", "gt.ivecs", "--scores", there}, []string{"there.fvecs", "--overwrite"}},
+		{"scores over the input", []string{"--out", "gt.ivecs", "--scores", atoms, "--overwrite"}, []string{"a.npy", "overwritten"}},
 		{"scores without k", []string{"--out", "gt.ibin", "--scores", "gt.fbin", "--min-score", "1"}, []string{"gt.ibin", "varying length"}},
 		{"ids alone without k", []string{"--out", "gt.neighbors.ibin", "--min-score", "1"}, []string{"gt.neighbors.ibin", "varying length"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			args := append([]string{"truth", "--atoms", atoms, "--metric", "ip", "--queries", atoms}, c.args...)
+			args := append([]string{"truth", "--vectors", atoms, "--metric", "ip", "--queries", atoms}, c.args...)
 			for i, a := range args {
 				if strings.HasPrefix(a, "gt.") {
 					args[i] = filepath.Join(dir, a)
@@ -143,14 +143,14 @@ func TestTruthResumes(t *testing.T) {
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 120, 40), vectorFile(t, dir, "q.npy", 2, 2000, 40)
 	args := func(out string) []string {
 		out = filepath.Join(dir, out)
-		return []string{"truth", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k7", "--out", out + ".ivecs", "--scores", out + ".fvecs"}
+		return []string{"truth", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k7", "--out", out + ".ivecs", "--scores", out + ".fvecs"}
 	}
 	thresherWith(t, t.Context(), string(clitest.ReadFile(t, queries)), append(args("whole"), "--queries", "-")...).WantCode(t, cli.ExitOK)
 	cmd := child(t, func(p *os.Process) { p.Kill() }, args("out")...)
 	if cmd.ProcessState.Exited() {
 		t.Fatalf("the child was not killed on its way: %v", cmd.ProcessState)
 	}
-	thresher(t, args("out")...).WantError(t, "--resume", "--force")
+	thresher(t, args("out")...).WantError(t, "--resume", "--overwrite")
 	thresher(t, append(args("out"), "--resume")...).WantCode(t, cli.ExitOK)
 	for _, name := range []string{".ivecs", ".fvecs"} {
 		if !bytes.Equal(clitest.ReadFile(t, filepath.Join(dir, "whole"+name)), clitest.ReadFile(t, filepath.Join(dir, "out"+name))) {

@@ -86,7 +86,7 @@ func TestBackendUnused(t *testing.T) {
 	for _, f := range cardFaults(t) {
 		t.Run(f.name, func(t *testing.T) {
 			search := func(more ...string) clitest.Result {
-				return inChild(t, f.env, slices.Concat([]string{"search", "--atoms", atoms, "--metric", "ip", "--queries", queries}, f.args, more)...)
+				return inChild(t, f.env, slices.Concat([]string{"search", "--vectors", atoms, "--metric", "ip", "--queries", queries}, f.args, more)...)
 			}
 			r := search("--backend", "auto")
 			r.WantCode(t, cli.ExitOK)
@@ -122,7 +122,7 @@ func TestBackendUnusedByVerb(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 60, 8), vectorFile(t, dir, "q.npy", 2, 5, 8)
 	answers := filepath.Join(dir, "answers.jsonl")
-	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k", "3", "--backend", "cpu", "--out", answers).WantCode(t, cli.ExitOK)
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k", "3", "--backend", "cpu", "--out", answers).WantCode(t, cli.ExitOK)
 	for _, args := range [][]string{
 		{"search", "--queries", queries, "--out", filepath.Join(dir, "a.jsonl")},
 		{"truth", "--queries", queries, "-k", "5", "--out", filepath.Join(dir, "b.ibin")},
@@ -131,11 +131,11 @@ func TestBackendUnusedByVerb(t *testing.T) {
 		{"graph", "-k", "3", "--out", filepath.Join(dir, "d.jsonl")},
 		{"pairs", "--min-score", "9", "--out", filepath.Join(dir, "e.jsonl")},
 	} {
-		for _, more := range [][]string{nil, {"--json", "--force"}} {
+		for _, more := range [][]string{nil, {"--json", "--overwrite"}} {
 			if args[0] == "recall" && more != nil {
 				more = []string{"--json"}
 			}
-			r := inChild(t, []string{"EMU_CC=75"}, slices.Concat(args, []string{"--atoms", atoms, "--metric", "ip"}, more)...)
+			r := inChild(t, []string{"EMU_CC=75"}, slices.Concat(args, []string{"--vectors", atoms, "--metric", "ip"}, more)...)
 			r.WantCode(t, cli.ExitOK)
 			label := "unused gpu"
 			if more != nil {
@@ -158,7 +158,7 @@ func TestBackendUnusedAfterOpening(t *testing.T) {
 		{"too large", []string{"EMU_MEM=67373056"}, []string{"loading 3000 atoms of dimension 128", "not enough device memory", "free memory"}, nil},
 		{"lost", []string{"EMU_FAIL=cuLaunchKernel:1:719"}, []string{"device 0", "CUDA_ERROR_LAUNCH_FAILED", "Xid"}, nil},
 	} {
-		r := inChild(t, f.env, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--method", "exact", "--threads", "1", "--json", "--out", filepath.Join(dir, f.name+".jsonl"))
+		r := inChild(t, f.env, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--method", "exact", "--threads", "1", "--json", "--out", filepath.Join(dir, f.name+".jsonl"))
 		r.WantCode(t, cli.ExitOK)
 		var s summary
 		if err := json.Unmarshal([]byte(r.Out), &s); err != nil {
@@ -177,7 +177,7 @@ func TestBackendFullBesideGood(t *testing.T) {
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 1500, 64), vectorFile(t, dir, "q.npy", 2, 4, 64)
 	for _, fault := range []string{"EMU_FAIL=cuDevicePrimaryCtxRetain:1:2", "EMU_MEM=67108864,1073741824", "EMU_CC=75,80"} {
 		out := filepath.Join(t.TempDir(), "out.jsonl")
-		r := inChild(t, []string{"EMU_DEVICES=2", fault}, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k3", "--backend", "cuda", "--json", "--out", out)
+		r := inChild(t, []string{"EMU_DEVICES=2", fault}, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k3", "--backend", "cuda", "--json", "--out", out)
 		r.WantCode(t, cli.ExitOK)
 		var s summary
 		if err := json.Unmarshal([]byte(r.Out), &s); err != nil {
@@ -210,7 +210,7 @@ func TestBackendOfNamedDevice(t *testing.T) {
 		{"5", "auto", cli.ExitOK, "unused gpu  0 of the 2 devices are called 5"},
 		{"first", "cpu", cli.ExitInput, `device: "first" is neither one, all, nor a list of indexes and UUIDs`},
 	} {
-		r := inChild(t, []string{"EMU_DEVICES=2", "EMU_CC=75,80"}, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--backend", c.backend, "--device", c.device, "--log-level", "info")
+		r := inChild(t, []string{"EMU_DEVICES=2", "EMU_CC=75,80"}, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--backend", c.backend, "--device", c.device, "--log-level", "info")
 		r.WantCode(t, c.code)
 		if !strings.Contains(r.Err, c.said) {
 			t.Errorf("--device %s --backend %s: %s", c.device, c.backend, r.Err)

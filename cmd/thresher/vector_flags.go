@@ -9,7 +9,7 @@ type vectorFlags struct {
 }
 
 // atomsHelp describes --vectors.
-const atomsHelp = "`file` of vectors to search (the former --atoms is taken, too), or a collection made by build (NAME.thresher, whose ids are in NAME.thresher.ids.npz if that lies beside it); - is standard input"
+const atomsHelp = "`file` of vectors to search, or a collection made by build (NAME.thresher, whose ids are in NAME.thresher.ids.npz if that lies beside it); - is standard input"
 
 func (f *vectorFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.atoms, "vectors", "", atomsHelp)

@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"thresher/batch"
+	"thresher/collection"
 	"thresher/dataset"
 	"thresher/verify"
 )
@@ -20,7 +21,8 @@ type answerReader struct {
 	results      dataset.ResultReader
 	certificates *certificateReader // nil without a file of them
 	atoms        *atomIDs
-	scores       bool // of the answers are checked
+	scores       bool               // of the answers are checked
+	metric       *collection.Metric // of the vectors, known once they are read
 	name         string
 	// otherwise is used for answers without a certificate.
 	otherwise batch.Certificate
@@ -35,7 +37,7 @@ func (v *verification) openAnswers() (*answerReader, error) {
 	if err != nil {
 		return nil, v.in.named(err)
 	}
-	r := &answerReader{in: v.in, results: results, name: v.in.name, atoms: &v.atoms, scores: !v.flags.ignoreScores}
+	r := &answerReader{in: v.in, results: results, name: v.in.name, atoms: &v.atoms, scores: !v.flags.ignoreScores, metric: &v.metric}
 	r.otherwise = v.assumed()
 	if v.flags.certificates == "" {
 		return r, nil
@@ -104,7 +106,7 @@ func (r *answerReader) nextAnswer() (batch.Answer, error) {
 	}
 	a := batch.Answer{IDs: rows}
 	if r.scores {
-		a.Scores = res.Scores
+		a.Scores, a.SearchScores = res.Scores, r.metric.SearchedAll(res.Scores64)
 	}
 	if r.certified = raw != nil; !r.certified {
 		a.Certificate = r.stated(&res)

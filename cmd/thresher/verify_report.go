@@ -29,9 +29,9 @@ func (r *verifyReport) verdict(strict bool) error {
 		return fmt.Errorf("%d of %d answers are malformed, %d of them too short; if a deadline cut the search short, --certificates says so",
 			r.Malformed, r.Checked, r.Short)
 	}
-	if r.Malformed > 0 && r.Partial > 0 && r.bare {
+	if r.Malformed > 0 && r.Unfinished > 0 && r.bare {
 		return fmt.Errorf("%d of %d answers are malformed, %d are of searches that were stopped; their open bounds are in the file of search --certificates",
-			r.Malformed, r.Checked, r.Partial)
+			r.Malformed, r.Checked, r.Unfinished)
 	}
 	return r.Verdict(strict)
 }
@@ -60,8 +60,8 @@ func (r *verifyReport) print(w io.Writer) error {
 		}
 		t.Row("rounded", fmt.Sprintf(text, r.Rounded))
 	}
-	if r.Partial > 0 {
-		t.Row("partial", fmt.Sprintf("%d, held to their open bound", r.Partial))
+	if r.Unfinished > 0 {
+		t.Row("unfinished", fmt.Sprintf("%d, held to their open bound", r.Unfinished))
 	}
 	if r.Scores != nil {
 		t.Row("scores", r.Scores)

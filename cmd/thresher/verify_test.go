@@ -36,7 +36,7 @@ func searched(t *testing.T, dir string) (atoms, queries, answers string) {
 	t.Helper()
 	atoms, queries = vectorFile(t, dir, "a.npy", 1, 60, 12), vectorFile(t, dir, "q.npy", 2, 200, 12)
 	answers = filepath.Join(dir, "r.jsonl")
-	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k3", "--method", "exact", "--out", answers).WantCode(t, cli.ExitOK)
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k3", "--method", "exact", "--out", answers).WantCode(t, cli.ExitOK)
 	return atoms, queries, answers
 }
 
@@ -59,6 +59,7 @@ func TestVerifyFindsTampering(t *testing.T) {
 		{"atom twice", func(r *dataset.Result) { r.Rows[1] = r.Rows[0] }, "twice"},
 		{"atom that is not there", func(r *dataset.Result) { r.Rows[2] = 60 }, "outside [0, 60)"},
 		{"score", func(r *dataset.Result) { r.Scores[0] = math.Nextafter32(r.Scores[0], 9) * 1.0001 }, "scores"},
+		{"float64 score", func(r *dataset.Result) { r.Scores64[1] += 1e-11 }, "in float64"},
 		{"length", func(r *dataset.Result) { r.Rows, r.Scores, r.Scores64 = r.Rows[:2], r.Scores[:2], r.Scores64[:2] }, "2 atoms where 3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -67,7 +68,7 @@ func TestVerifyFindsTampering(t *testing.T) {
 					c.change(r)
 				}
 			})
-			r := thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", bad)
+			r := thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", bad)
 			r.WantCode(t, cli.ExitWrong)
 			if !strings.Contains(r.Out, c.want) || !strings.Contains(r.Out, "query 17") || !strings.Contains(r.Err, "1 of 200 answers are malformed") {
 				t.Errorf("stdout %s\nstderr %s", r.Out, r.Err)
@@ -80,11 +81,11 @@ func TestVerifyFindsTampering(t *testing.T) {
 func worsen(t *testing.T, atoms, queries, answers, to string, every int) string {
 	t.Helper()
 	more := filepath.Join(filepath.Dir(to), "more.jsonl")
-	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k4", "--method", "exact", "--out", more, "--force").WantCode(t, cli.ExitOK)
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k4", "--method", "exact", "--out", more, "--overwrite").WantCode(t, cli.ExitOK)
 	longer := answersOf(t, more)
 	return rewrite(t, answers, to, func(j int, r *dataset.Result) {
 		if j%every == 0 {
-			r.Rows, r.Scores = longer[j].Rows[1:], longer[j].Scores[1:]
+			r.Rows, r.Scores, r.Scores64 = longer[j].Rows[1:], longer[j].Scores[1:], longer[j].Scores64[1:]
 		}
 	})
 }
@@ -120,7 +121,7 @@ func TestVerifyJudgesByTheGuarantee(t *testing.T) {
 		{"no promise at all", many, []string{"--guarantee", "heuristic", "--strict-delta"}, cli.ExitOK, "heuristic"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := thresher(t, append([]string{"verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", c.answers}, c.args...)...)
+			r := thresher(t, append([]string{"verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", c.answers}, c.args...)...)
 			r.WantCode(t, c.code)
 			if !strings.Contains(r.Out, c.want) {
 				t.Errorf("report lacks %q:\n%s", c.want, r.Out)
@@ -134,7 +135,7 @@ func TestVerifyLowersWhatIsGranted(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 60, 40), vectorFile(t, dir, "q.npy", 2, 20, 40)
 	answers := filepath.Join(dir, "r.jsonl")
-	thresher(t, "search", "--atoms", atoms, "--queries", queries, "--metric", "ip", "-k2", "--basis", "raw", "--method", "strict", "--epsilon", ".5", "--out", answers).WantCode(t, cli.ExitOK)
+	thresher(t, "search", "--vectors", atoms, "--queries", queries, "--metric", "ip", "-k2", "--basis", "raw", "--method", "strict", "--epsilon", ".5", "--out", answers).WantCode(t, cli.ExitOK)
 	for _, c := range []struct {
 		args []string
 		code int
@@ -147,7 +148,7 @@ func TestVerifyLowersWhatIsGranted(t *testing.T) {
 		{[]string{"--require", "probabilistic"}, cli.ExitOK, "wrong      0"},
 		{[]string{"--require", "heuristic"}, cli.ExitInput, "none of exact, certain, probabilistic"},
 	} {
-		r := thresher(t, append([]string{"verify", "--atoms", atoms, "--queries", queries, "--metric", "ip", "--answers", answers}, c.args...)...)
+		r := thresher(t, append([]string{"verify", "--vectors", atoms, "--queries", queries, "--metric", "ip", "--answers", answers}, c.args...)...)
 		r.WantCode(t, c.code)
 		if !strings.Contains(r.Out+r.Err, c.want) {
 			t.Errorf("%v: no %q:\n%s%s", c.args, c.want, r.Out, r.Err)
@@ -160,7 +161,7 @@ func TestVerifyTwoPromises(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 60, 40), vectorFile(t, dir, "q.npy", 2, 20, 40)
 	answers, other := filepath.Join(dir, "r.jsonl"), filepath.Join(dir, "o.jsonl")
-	thresher(t, "search", "--atoms", atoms, "--queries", queries, "--metric", "ip", "-k2", "--method", "exact", "--out", answers).WantCode(t, cli.ExitOK)
+	thresher(t, "search", "--vectors", atoms, "--queries", queries, "--metric", "ip", "-k2", "--method", "exact", "--out", answers).WantCode(t, cli.ExitOK)
 	text, err := os.ReadFile(answers)
 	if err != nil {
 		t.Fatal(err)
@@ -173,7 +174,7 @@ func TestVerifyTwoPromises(t *testing.T) {
 		if err := os.WriteFile(other, []byte(edited), 0o600); err != nil || edited == string(text) {
 			t.Fatal(c.from, err)
 		}
-		thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--metric", "ip", "--answers", other).WantError(t, "o.jsonl", c.want)
+		thresher(t, "verify", "--vectors", atoms, "--queries", queries, "--metric", "ip", "--answers", other).WantError(t, "o.jsonl", c.want)
 	}
 }
 
@@ -184,8 +185,8 @@ func TestVerifyFilesThatState(t *testing.T) {
 	certificates := filepath.Join(dir, "c.jsonl")
 	for _, name := range []string{"r.npz", "r.parquet"} {
 		out := filepath.Join(dir, name)
-		thresher(t, "search", "--atoms", atoms, "--queries", queries, "--metric", "ip", "-k2", "--basis", "raw", "--method", "strict",
-			"--delta", ".003", "--epsilon", "3", "--out", out, "--certificates", certificates, "--force").WantCode(t, cli.ExitOK)
+		thresher(t, "search", "--vectors", atoms, "--queries", queries, "--metric", "ip", "-k2", "--basis", "raw", "--method", "strict",
+			"--delta", ".003", "--epsilon", "3", "--out", out, "--certificates", certificates, "--overwrite").WantCode(t, cli.ExitOK)
 		for _, c := range []struct {
 			args []string
 			code int
@@ -196,7 +197,7 @@ func TestVerifyFilesThatState(t *testing.T) {
 			{[]string{"--epsilon", "2"}, cli.ExitWrong, "grants epsilon 3 where at most 2 is allowed"},
 			{[]string{"--certificates", certificates}, cli.ExitOK, "probabilistic (order)"},
 		} {
-			r := thresher(t, append([]string{"verify", "--atoms", atoms, "--queries", queries, "--metric", "ip", "--answers", out}, c.args...)...)
+			r := thresher(t, append([]string{"verify", "--vectors", atoms, "--queries", queries, "--metric", "ip", "--answers", out}, c.args...)...)
 			if r.WantCode(t, c.code); !strings.Contains(r.Out, c.want) {
 				t.Errorf("%s %v: no %q:\n%s", name, c.args, c.want, r.Out)
 			}
@@ -214,7 +215,7 @@ func TestVerifyFindsWhatTiesHide(t *testing.T) {
 		code int
 	}{"best.csv": {"0,1\n0,3\n1,1\n1,0\n", cli.ExitOK}, "ties.csv": {"0,1\n0,3\n1,2\n1,3\n", cli.ExitWrong}} {
 		answers := clitest.WriteFile(t, dir, name, []byte("query,id\n"+c.ids))
-		r := thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--metric", "ip", "--answers", answers)
+		r := thresher(t, "verify", "--vectors", atoms, "--queries", queries, "--metric", "ip", "--answers", answers)
 		r.WantCode(t, c.code)
 		if c.code == cli.ExitWrong && !strings.Contains(r.Out, "query 1: lacks atom 1, better by 1 (exact)") {
 			t.Error(r.Out)
@@ -226,7 +227,7 @@ func TestVerifyReportAsJSON(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries, answers := searched(t, dir)
 	bad := worsen(t, atoms, queries, answers, filepath.Join(dir, "bad.jsonl"), 50)
-	r := thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", bad, "--json")
+	r := thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", bad, "--json")
 	r.WantCode(t, cli.ExitWrong)
 	var v verifyReport
 	if err := json.Unmarshal([]byte(r.Out), &v); err != nil {
@@ -242,7 +243,7 @@ func TestVerifySample(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries, answers := searched(t, dir)
 	checked := func(args ...string) verifyReport {
-		r := thresher(t, append([]string{"verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--json"}, args...)...)
+		r := thresher(t, append([]string{"verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--json"}, args...)...)
 		r.WantCode(t, cli.ExitOK)
 		var v verifyReport
 		if err := json.Unmarshal([]byte(r.Out), &v); err != nil {
@@ -286,7 +287,7 @@ func TestVerifyCountsMustAgree(t *testing.T) {
 	atoms, _, answers := searched(t, dir)
 	fewer, more := vectorFile(t, dir, "fewer.npy", 2, 150, 12), vectorFile(t, dir, "more.npy", 2, 250, 12)
 	for queries, want := range map[string]string{fewer: "200 answers for the 150 queries of ", more: "200 answers for the 250 queries of "} {
-		thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--chunk", "64").WantError(t, want+queries)
+		thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--chunk", "64").WantError(t, want+queries)
 	}
 }
 
@@ -295,7 +296,7 @@ func TestVerifyNamesTheLaw(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 60, 40), vectorFile(t, dir, "q.npy", 2, 3, 40)
 	answers := filepath.Join(dir, "r.jsonl")
-	r := thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k1", "--basis", "raw", "--method", "strict", "--out", answers)
+	r := thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k1", "--basis", "raw", "--method", "strict", "--out", answers)
 	r.WantCode(t, cli.ExitOK)
 	if !strings.Contains(r.Err, "probabilistic (order): each wrong") {
 		t.Errorf("the summary does not name the law:\n%s", r.Err)
@@ -304,7 +305,7 @@ func TestVerifyNamesTheLaw(t *testing.T) {
 		r.Certificate = bytes.Replace(r.Certificate, []byte(`"law":"order",`), nil, 1)
 	})
 	for path, want := range map[string]string{answers: "probabilistic (order)\n", former: "probabilistic\n"} {
-		r := thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", path)
+		r := thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", path)
 		r.WantCode(t, cli.ExitOK)
 		if !strings.Contains(r.Out, want) {
 			t.Errorf("%s: not %q:\n%s", filepath.Base(path), want, r.Out)
@@ -333,11 +334,11 @@ func TestVerifyBadInput(t *testing.T) {
 		{atoms, queries, file("v.jsonl", `{"query":0,"ids":[],"scores":[]}`+"\n"), []string{"v.jsonl", "-k"}},
 	} {
 		t.Run(filepath.Base(c.answers), func(t *testing.T) {
-			thresher(t, "verify", "--atoms", c.atoms, "--metric", "ip", "--queries", c.queries, "--answers", c.answers).WantError(t, c.want...)
+			thresher(t, "verify", "--vectors", c.atoms, "--metric", "ip", "--queries", c.queries, "--answers", c.answers).WantError(t, c.want...)
 		})
 	}
 	short := file("c.jsonl", `{"query":0,"certificate":{"guarantee":"exact"}}`+"\n")
-	r := thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--certificates", short)
+	r := thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--certificates", short)
 	r.WantError(t, "c.jsonl", "query 1")
 }
 
@@ -345,9 +346,9 @@ func TestVerifyOnCollections(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 200, 40), vectorFile(t, dir, "q.npy", 2, 30, 40)
 	built, out := filepath.Join(dir, "a.thresher"), filepath.Join(dir, "r.parquet")
-	thresher(t, "build", "--atoms", atoms, "--metric", "l2", "--out", built).WantCode(t, cli.ExitOK)
-	thresher(t, "search", "--atoms", built, "--queries", queries, "--out", out).WantCode(t, cli.ExitOK)
-	for _, args := range [][]string{{"--atoms", built}, {"--atoms", atoms, "--metric", "l2"}} {
+	thresher(t, "build", "--vectors", atoms, "--metric", "l2", "--out", built).WantCode(t, cli.ExitOK)
+	thresher(t, "search", "--vectors", built, "--queries", queries, "--out", out).WantCode(t, cli.ExitOK)
+	for _, args := range [][]string{{"--vectors", built}, {"--vectors", atoms, "--metric", "l2"}} {
 		r := thresher(t, append([]string{"verify", "--queries", queries, "--answers", out, "--strict-delta"}, args...)...)
 		r.WantCode(t, cli.ExitOK)
 		if !strings.Contains(r.Out, "l2") {
@@ -355,7 +356,7 @@ func TestVerifyOnCollections(t *testing.T) {
 		}
 	}
 	// Squared distances are not inner products.
-	thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", out).WantCode(t, cli.ExitWrong)
+	thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", out).WantCode(t, cli.ExitWrong)
 }
 
 // TestVerifyEpsilonOfDistances: a gap between squared distances is twice that between search
@@ -366,7 +367,7 @@ func TestVerifyEpsilonOfDistances(t *testing.T) {
 	queries := clitest.WriteFile(t, dir, "q.jsonl", []byte("[4]\n"))
 	answers := clitest.WriteFile(t, dir, "r.jsonl", []byte(`{"query":0,"ids":[1],"scores":[36]}`+"\n")) // 16 would be correct
 	for epsilon, code := range map[string]int{"19.9": cli.ExitWrong, "20.1": cli.ExitOK} {
-		thresher(t, "verify", "--metric", "l2", "--atoms", atoms, "--queries", queries, "--answers", answers,
+		thresher(t, "verify", "--metric", "l2", "--vectors", atoms, "--queries", queries, "--answers", answers,
 			"--guarantee", "certain", "--epsilon", epsilon).WantCode(t, code)
 	}
 }
@@ -393,7 +394,7 @@ func TestVerifyForeignMatrices(t *testing.T) {
 		answers string
 		code    int
 	}{{npy("good.npy", 0), cli.ExitOK}, {npy("bad.npy", 60), cli.ExitWrong}} {
-		thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", c.answers, "--guarantee", "exact").WantCode(t, c.code)
+		thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", c.answers, "--guarantee", "exact").WantCode(t, c.code)
 	}
 }
 
@@ -406,9 +407,9 @@ func TestVerifyNamedAtoms(t *testing.T) {
 	twins := clitest.WriteFile(t, dir, "t.jsonl", []byte(`{"id":"a","v":[3,1]}`+"\n"+`{"id":"a","v":[2,4]}`+"\n"))
 	bare := clitest.WriteFile(t, dir, "bare.jsonl", []byte("[3,1]\n[2,4]\n[1,2]\n"))
 	built := filepath.Join(dir, "a.thresher")
-	thresher(t, "build", "--atoms", atoms, "--metric", "ip", "--out", built).WantCode(t, cli.ExitOK)
+	thresher(t, "build", "--vectors", atoms, "--metric", "ip", "--out", built).WantCode(t, cli.ExitOK)
 	builtBare := filepath.Join(dir, "bare.thresher")
-	thresher(t, "build", "--atoms", bare, "--metric", "ip", "--out", builtBare).WantCode(t, cli.ExitOK)
+	thresher(t, "build", "--vectors", bare, "--metric", "ip", "--out", builtBare).WantCode(t, cli.ExitOK)
 	qdrant := func(ids ...string) string {
 		text := `{"result":[[{"id":` + ids[0] + `,"score":3},{"id":` + ids[1] + `,"score":2}],[{"id":` + ids[2] + `,"score":4},{"id":` + ids[3] + `,"score":2}]]}`
 		return clitest.WriteFile(t, dir, strings.ReplaceAll(strings.Join(ids, ""), `"`, "_")+".json", []byte(text))
@@ -439,7 +440,7 @@ func TestVerifyNamedAtoms(t *testing.T) {
 		{"a query missing", atoms, clitest.WriteFile(t, dir, "m.csv", []byte("query,id\n1,a\n")), nil, cli.ExitInput, "without gaps"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			args := []string{"verify", "--atoms", c.atoms, "--metric", "ip", "--queries", queries, "--answers", c.answers, "--guarantee", "exact"}
+			args := []string{"verify", "--vectors", c.atoms, "--metric", "ip", "--queries", queries, "--answers", c.answers, "--guarantee", "exact"}
 			r := thresher(t, append(args, c.args...)...)
 			r.WantCode(t, c.code)
 			if !strings.Contains(r.Out+r.Err, c.want) {
@@ -464,14 +465,14 @@ func TestVerifyExcludesSelf(t *testing.T) {
 	dir := t.TempDir()
 	atoms := vectorFile(t, dir, "a.npy", 1, 60, 12)
 	out := filepath.Join(dir, "r.jsonl")
-	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", atoms, "--exclude-self", "-k3", "--out", out).WantCode(t, cli.ExitOK)
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", atoms, "--exclude-self", "-k3", "--out", out).WantCode(t, cli.ExitOK)
 	selfish := rewrite(t, out, filepath.Join(dir, "selfish.jsonl"), func(j int, r *dataset.Result) {
 		if j == 40 {
-			r.Rows[0], r.Scores = 40, nil
+			r.Rows[0], r.Scores, r.Scores64 = 40, nil, nil
 		}
 	})
 	for _, args := range [][]string{{"--chunk", "7"}, {"--chunk", "7", "--sample", "59"}} {
-		args = append([]string{"verify", "--atoms", atoms, "--metric", "ip", "--queries", atoms, "--exclude-self", "--ignore-scores"}, args...)
+		args = append([]string{"verify", "--vectors", atoms, "--metric", "ip", "--queries", atoms, "--exclude-self", "--ignore-scores"}, args...)
 		thresher(t, append(args, "--answers", out)...).WantCode(t, cli.ExitOK)
 		r := thresher(t, append(args, "--answers", selfish)...)
 		if r.WantCode(t, cli.ExitWrong); !strings.Contains(r.Out, "query 40: atom 40 at rank 1 is the query itself") {
@@ -492,16 +493,16 @@ func TestVerifyRefusesOtherQueries(t *testing.T) {
 	more := clitest.WriteFile(t, dir, "m.npy", npyOf64(slices.Concat(rows, rows[:12]), 12))
 	for _, metric := range []string{"ip", "cosine", "l2"} {
 		prepared := filepath.Join(dir, metric+".thresher")
-		thresher(t, "build", "--atoms", atoms, "--metric", metric, "--out", prepared).WantCode(t, cli.ExitOK)
+		thresher(t, "build", "--vectors", atoms, "--metric", metric, "--out", prepared).WantCode(t, cli.ExitOK)
 		for _, from := range []string{atoms, prepared} {
 			answers := func(queries, name string, flags ...string) string {
 				out := filepath.Join(dir, name)
-				args := append([]string{"search", "--atoms", from, "--metric", metric, "--queries", queries, "-k3", "--out", out, "--force"}, flags...)
+				args := append([]string{"search", "--vectors", from, "--metric", metric, "--queries", queries, "-k3", "--out", out, "--overwrite"}, flags...)
 				thresher(t, args...).WantCode(t, cli.ExitOK)
 				return out
 			}
 			own, theirs, longer := answers(atoms, "r.jsonl", "--exclude-self"), answers(others, "o.jsonl"), answers(more, "m.jsonl")
-			verify := []string{"verify", "--atoms", from, "--metric", metric, "--exclude-self", "--chunk", "7"}
+			verify := []string{"verify", "--vectors", from, "--metric", metric, "--exclude-self", "--chunk", "7"}
 			thresher(t, append(verify, "--queries", atoms, "--answers", own)...).WantCode(t, cli.ExitOK)
 			for _, flags := range [][]string{nil, {"--sample", "1"}} {
 				verify := append(verify, flags...)

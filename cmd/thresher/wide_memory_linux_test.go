@@ -36,7 +36,7 @@ func TestWideMemory(t *testing.T) {
 		const kib = 25 * 4 * n * dim / 10 / 1024
 		// Stacks count whole, and more processors need more of them: they are kept small.
 		cmd := exec.CommandContext(t.Context(), "sh", "-c", `ulimit -s 1024 && ulimit -d "$0" && exec "$@"`, strconv.Itoa(kib), self,
-			"search", "--atoms", atoms, "--queries", queries, "--metric", "ip", "-k", "1", "--method", method, "--threads", "2", "--out", out)
+			"search", "--vectors", atoms, "--queries", queries, "--metric", "ip", "-k", "1", "--method", method, "--threads", "2", "--out", out)
 		cmd.Env = append(os.Environ(), clitest.ChildVariable+"=1", "GOMEMLIMIT=")
 		if text, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%s within %d KiB: %v\n%.600s", method, kib, err, text)

@@ -29,6 +29,8 @@ type App struct {
 	Names   map[string]func(string) (string, error)
 	// CodeOf returns the exit code of an error that has none of its own, ExitOK if it knows none; may be nil.
 	CodeOf func(error) int
+	// Former are names that flags had; nil for none.
+	Former FormerFlags
 	// ConfigFile is the value of --config.
 	ConfigFile string
 	// Sources are the sources that Config was read from.
@@ -45,8 +47,14 @@ func New(in io.Reader, out, err io.Writer) *App {
 
 // Run executes the command line args of root and returns the exit code.
 func (a *App) Run(ctx context.Context, root *cobra.Command, args []string) int {
-	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	notes, err := a.Former.notes(args)
+	for _, note := range notes {
+		fmt.Fprintf(a.Err, "thresher: note: %s\n", note)
+	}
+	if err == nil {
+		root.SetArgs(args)
+		err = root.ExecuteContext(ctx)
+	}
 	if err == nil {
 		return ExitOK
 	}

@@ -32,7 +32,7 @@ func RefuseExisting(force bool, paths ...string) error {
 	for _, path := range paths {
 		_, err := os.Lstat(path)
 		if err == nil {
-			return fmt.Errorf("%s: %w; --force overwrites it", path, fs.ErrExist)
+			return fmt.Errorf("%s: %w; --overwrite overwrites it", path, fs.ErrExist)
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return err

@@ -37,8 +37,8 @@ for name, rows in ("atoms", 64), ("queries", 2):
     values = b"".join(struct.pack("<f", i == j) for i in range(rows) for j in range(64))
     pathlib.Path(sys.argv[1], name + ".npy").write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + values)
 END
-  THRESHER_LIBCUDA=$emulator "$program" search --atoms $into/atoms.npy --queries $into/queries.npy --metric ip -k 1 --method certain \
+  THRESHER_LIBCUDA=$emulator "$program" search --vectors $into/atoms.npy --queries $into/queries.npy --metric ip -k 1 --method certain \
     --backend cuda --costs builtin --out $into/answers.jsonl
-  "$program" verify --atoms $into/atoms.npy --queries $into/queries.npy --metric ip --answers $into/answers.jsonl --strict-delta
+  "$program" verify --vectors $into/atoms.npy --queries $into/queries.npy --metric ip --answers $into/answers.jsonl --strict-delta
 fi
 ls -l $into/*.whl

@@ -133,8 +133,8 @@ def test_verify_finds_partial_answers_honest(vectors, queries):
         assert set(result.certificates["stopped_by"]) == {"deadline"} and "partial" in result.summary()
         assert "none wrong" not in result.summary()
         found = thresher.verify(result, index, many)
-        assert not found and not found.wrong.any() and found.partial == len(many)
-        assert f"partial    {len(many)}" in found.summary()
+        assert not found and not found.wrong.any() and found.unfinished == len(many)
+        assert f"unfinished {len(many)}" in found.summary()
 
 
 def test_lists_of_different_lengths(vectors, queries, right):

@@ -78,5 +78,5 @@ def test_certify_keeps_what_it_did_not_finish(index, vectors, many):
 def test_verify_counts_partial_answers(index, many):
     result = index.search(many, K, method="exact", deadline=1e-9)
     found = thresher.verify(result, index, many)
-    assert not found.wrong.any() and found.partial == len(many) and not found
-    assert f"partial    {len(many)} were stopped early" in found.summary()
+    assert not found.wrong.any() and found.unfinished == len(many) and not found
+    assert f"unfinished {len(many)} were stopped early" in found.summary()

@@ -18,7 +18,7 @@ PAGES = [p for p in (HERE / "README.md", HERE.parent / "README.md", HERE.parent 
 def comments(tmp_path_factory):
     """Return a folder with comments.npy, by the command that the README names."""
     folder = tmp_path_factory.mktemp("comments")
-    command = "demo --embedded --query JSON --save comments.npy".split()
+    command = ["demo", "--embedded", "--query", "JSON", "--save", "comments.npy"]
     subprocess.run([_binary.path(), *command], cwd=folder, check=True, capture_output=True)
     return folder
 

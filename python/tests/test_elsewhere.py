@@ -250,7 +250,7 @@ def test_a_graph_of_parts(rng):
     cluster = pytest.importorskip("sklearn.cluster")
     part = np.arange(120) % 4
     vectors = (rng.standard_normal((120, 5)) + 1000 * part[:, None]).astype(np.float32)
-    graph = thresher.knn_graph(vectors, 12, metric="l2", distances=True, join="union")
+    graph = thresher.knn_graph(vectors, 12, metric="l2", distances=True, symmetric=True)
     count, labels = csgraph.connected_components(graph)
     assert count == 4 and (labels == part).all()  # nothing joins them
     graph.sort_indices()

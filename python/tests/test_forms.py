@@ -134,7 +134,7 @@ def truths():
     yield lambda: index().range_search(Q, True)
     yield lambda: index().range_search(Q, 1.0, limit=True)
     yield lambda: thresher.pairs(X, True, metric="ip")
-    yield lambda: thresher.pairs(X, 1.0, most=True, metric="ip")
+    yield lambda: thresher.pairs(X, 1.0, max_pairs=True, metric="ip")
     yield lambda: thresher.knn(Q, X, True, metric="ip")
     yield lambda: thresher.knn(Q, X, 1, metric=True)
     yield lambda: thresher.Index(X, metric="ip", seed=True)

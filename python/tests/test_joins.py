@@ -24,8 +24,8 @@ def test_knn_graph(vectors, metric):
 def test_symmetric_graphs(vectors):
     graph = thresher.knn_graph(vectors, 4, metric="cosine")
     near = graph.toarray() != 0
-    union = thresher.knn_graph(vectors, 4, metric="cosine", join="union").toarray() != 0
-    mutual = thresher.knn_graph(vectors, 4, metric="cosine", join="mutual").toarray() != 0
+    union = thresher.knn_graph(vectors, 4, metric="cosine", symmetric=True).toarray() != 0
+    mutual = thresher.knn_graph(vectors, 4, metric="cosine", mutual=True).toarray() != 0
     np.testing.assert_array_equal(union, near | near.T)
     np.testing.assert_array_equal(mutual, near & near.T)
 
@@ -57,7 +57,7 @@ def test_dbscan_takes_the_graph(vectors):
 def test_pairs(vectors, metric):
     order, scores = best(vectors, vectors, 1500, metric)
     bar = float(np.quantile(scores[:, 1], 0.5))
-    found = thresher.pairs(vectors, bar, metric=metric)
+    found = thresher.pairs(vectors, **{"max_distance" if metric == "l2" else "min_score": bar}, metric=metric)
     reach = np.zeros((1500, 1500), bool)
     np.put_along_axis(reach, order, scores <= bar if metric == "l2" else scores >= bar, axis=1)
     a, b = np.nonzero(np.triu(reach, 1))
@@ -71,13 +71,16 @@ def test_pairs(vectors, metric):
 
 
 @pytest.mark.parametrize(
-    ("metric", "score", "says"),
-    [("cosine", 1.5, "1.5: cosines are at most 1"), ("l2", -1.5, "-1.5: squared distances are at least 0")],
+    ("metric", "name", "score", "says"),
+    [
+        ("cosine", "min_score", 1.5, "1.5: cosines are at most 1"),
+        ("l2", "max_distance", -1.5, "-1.5: squared distances are at least 0"),
+    ],
 )
-def test_pairs_out_of_reach(vectors, queries, metric, score, says):
+def test_pairs_out_of_reach(vectors, queries, metric, name, score, says):
     for others in (None, queries):
-        with pytest.raises(ValueError, match=f"^min_score: {says}$"):
-            thresher.pairs(vectors, score, others, metric=metric)
+        with pytest.raises(ValueError, match=f"^{name}: {says}$"):
+            thresher.pairs(vectors, others=others, metric=metric, **{name: score})
 
 
 def test_components(vectors):

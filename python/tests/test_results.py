@@ -190,7 +190,7 @@ def test_tables_are_files_of_answers(tmp_path, vectors, queries, ids):
     with thresher.Index(vectors, ids, metric="cosine") as index:
         table = index.search(queries, 3, method="exact").to_arrow()
     parquet.write_table(table, tmp_path / "ours.parquet")
-    files = ["--atoms", tmp_path / "x.npz", "--queries", tmp_path / "q.npy", "--metric", "cosine"]
+    files = ["--vectors", tmp_path / "x.npz", "--queries", tmp_path / "q.npy", "--metric", "cosine"]
     if ids is not None:
         files += ["--ids", "ids"]
 

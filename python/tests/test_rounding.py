@@ -109,7 +109,7 @@ def test_offset_in_joins():
     graph = thresher.knn_graph(vectors, 4, metric="l2")
     near, others = thresher.knn_graph(vectors - 1e7, 4, metric="l2"), queries[:40]
     assert (graph.indices.reshape(300, -1) == near.indices.reshape(300, -1)).mean() > 0.99
-    found = thresher.pairs(vectors, 1e-3, others=others, metric="l2")
+    found = thresher.pairs(vectors, max_distance=1e-3, others=others, metric="l2")
     assert sorted(zip(found.a.tolist(), found.b.tolist(), strict=True)) == [(j, j) for j in range(40)]
     assert 0 < found.work["vectors_change"] < 1e-6 and 0 < found.work["others_change"] < 1e-6
 

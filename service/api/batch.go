@@ -53,10 +53,13 @@ type BatchSpec struct {
 // BatchSpec.Search asks for all; "" names nothing.
 type BatchGoals struct {
 	// KColumn, MinScoreColumn and MaxScoreColumn are columns of the input file with k and the
-	// least and the greatest score of each row; null takes that of BatchSpec.Search.
-	KColumn        string `json:"k_column,omitempty"`
-	MinScoreColumn string `json:"min_score_column,omitempty"`
-	MaxScoreColumn string `json:"max_score_column,omitempty"`
+	// least and the greatest score of each row; null takes that of BatchSpec.Search. Of the metric l2
+	// MaxDistanceColumn and MinDistanceColumn are those with the greatest and the least squared distance.
+	KColumn           string `json:"k_column,omitempty"`
+	MinScoreColumn    string `json:"min_score_column,omitempty"`
+	MaxScoreColumn    string `json:"max_score_column,omitempty"`
+	MaxDistanceColumn string `json:"max_distance_column,omitempty"`
+	MinDistanceColumn string `json:"min_distance_column,omitempty"`
 	// ExcludeFileID is the id of a file of lists, one a row, of the ids that the row may not
 	// return: a sparse matrix of scipy (.npz), .jsonl or .ivecs.
 	ExcludeFileID string `json:"exclude_file_id,omitempty"`

@@ -30,7 +30,8 @@ type Collection struct {
 	Version   int64           `json:"version"`
 	State     CollectionState `json:"state"`
 	Count     int64           `json:"count"` // atoms; 0 until the rows have been read
-	Dimension int             `json:"dimension"`
+	Dim       int             `json:"dim"`
+	Dimension int             `json:"dimension"` // Deprecated: Dim, by its former name
 	Metric    string          `json:"metric"`
 	Basis     string          `json:"basis"`
 	IDs       IDKind          `json:"ids,omitempty"` // "" until the rows have been read
@@ -80,12 +81,14 @@ type Search struct {
 	Epsilon float64 `json:"epsilon,omitempty"`
 	Method  string  `json:"method,omitempty"`
 	// MinScore and MaxScore, if not nil, are the least and the greatest score wanted; of the
-	// metric l2 the greatest and the least squared distance.
-	MinScore  *float64 `json:"min_score,omitempty"`
-	MaxScore  *float64 `json:"max_score,omitempty"`
-	TimeoutMS float64  `json:"timeout_ms,omitempty"`
-	Allow     []ID     `json:"allow,omitempty"`
-	Deny      []ID     `json:"deny,omitempty"`
+	// metric l2 MaxDistance and MinDistance the greatest and the least squared distance.
+	MinScore    *float64 `json:"min_score,omitempty"`
+	MaxScore    *float64 `json:"max_score,omitempty"`
+	MaxDistance *float64 `json:"max_distance,omitempty"`
+	MinDistance *float64 `json:"min_distance,omitempty"`
+	DeadlineMS  float64  `json:"deadline_ms,omitempty"` // after which the best so far is the answer; 0: none
+	Filter      []ID     `json:"filter,omitempty"`      // the only vectors that may be returned; nil: all
+	Exclude     []ID     `json:"exclude,omitempty"`     // vectors that may not be returned
 	// Goals, if not nil, says for each query what it asks for in addition.
 	Goals   []QueryGoal `json:"goals,omitempty"`
 	Include []string    `json:"include,omitempty"` // "certificate", "rounds", "rows", "scores64"
@@ -93,11 +96,13 @@ type Search struct {
 
 // QueryGoal is what one query of a Search asks for; zero members add nothing.
 type QueryGoal struct {
-	// K, MinScore and MaxScore replace those of the Search.
-	K        int      `json:"k,omitempty"`
-	MinScore *float64 `json:"min_score,omitempty"`
-	MaxScore *float64 `json:"max_score,omitempty"`
-	// Exclude lists atoms that may not be returned, in addition to Search.Deny.
+	// K and the limits replace those of the Search.
+	K           int      `json:"k,omitempty"`
+	MinScore    *float64 `json:"min_score,omitempty"`
+	MaxScore    *float64 `json:"max_score,omitempty"`
+	MaxDistance *float64 `json:"max_distance,omitempty"`
+	MinDistance *float64 `json:"min_distance,omitempty"`
+	// Exclude lists atoms that may not be returned, in addition to Search.Exclude.
 	Exclude []ID `json:"exclude,omitempty"`
 	// Candidates lists atoms that are probably among the best, of any origin. They are scored
 	// first, which saves work if they are good. They change no answer.

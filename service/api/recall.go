@@ -8,11 +8,11 @@ type Stated struct {
 	Queries [][]float32    `json:"queries"`
 	Answers []StatedAnswer `json:"answers"` // one a query
 	// K is the number of atoms wanted; 0 means the length of the longest answer.
-	K         int      `json:"k,omitempty"`
-	Delta     float64  `json:"delta,omitempty"`
-	Method    string   `json:"method,omitempty"` // "" is certain
-	TimeoutMS float64  `json:"timeout_ms,omitempty"`
-	Include   []string `json:"include,omitempty"` // of Certify: "rounds", "rows", "scores64"
+	K          int      `json:"k,omitempty"`
+	Delta      float64  `json:"delta,omitempty"`
+	Method     string   `json:"method,omitempty"` // "" is certain
+	DeadlineMS float64  `json:"deadline_ms,omitempty"`
+	Include    []string `json:"include,omitempty"` // of Certify: "rounds", "rows", "scores64"
 }
 
 // StatedAnswer is an answer to one query, best atom first.
@@ -26,8 +26,9 @@ type StatedAnswer struct {
 // Recall says how good answers are.
 type Recall struct {
 	RecallReport
-	// Misses has the answers that lack atoms.
-	Misses []Miss `json:"misses"`
+	// Missed has the answers that lack vectors.
+	Missed []Miss `json:"missed"`
+	Misses []Miss `json:"misses"` // Deprecated: Missed, by its former name
 }
 
 // RecallReport is the recall of answers to some queries.

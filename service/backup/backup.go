@@ -37,7 +37,7 @@ var ErrRunning = errors.New("another backup is being made")
 type making struct {
 	source *Source
 	o      *Options
-	shelf  shelf
+	folder folder
 	done   amounts
 
 	mu sync.Mutex
@@ -45,7 +45,7 @@ type making struct {
 }
 
 func newMaking(src *Source, o *Options) *making {
-	m := &making{source: src, o: o, shelf: shelf{o.Folder}}
+	m := &making{source: src, o: o, folder: folder{o.Folder}}
 	m.b = api.Backup{Object: "backup", Status: api.BackupInProgress, CreatedAt: time.Now().UTC().Truncate(time.Millisecond), Program: src.Release}
 	m.done.phase.Store("snapshot")
 	return m
@@ -84,7 +84,7 @@ func (m *making) make(ctx context.Context) (err error) {
 		return err
 	}
 	defer unlock()
-	name, path, err := m.shelf.begin(m.b.CreatedAt)
+	name, path, err := m.folder.begin(m.b.CreatedAt)
 	if err != nil {
 		return err
 	}
@@ -110,10 +110,10 @@ func (m *making) make(ctx context.Context) (err error) {
 	m.set(func(b *api.Backup) {
 		b.Name, b.Status, b.EndedAt, b.Damaged, b.LeftOut = name, api.BackupCompleted, &now, damaged, leftOut
 	})
-	if err := m.shelf.finish(path, m.view()); err != nil {
+	if err := m.folder.finish(path, m.view()); err != nil {
 		return err
 	}
-	removed, late := m.shelf.retain(m.o.Keep)
+	removed, late := m.folder.retain(m.o.Keep)
 	m.set(func(b *api.Backup) { b.Removed = removed })
 	if late != nil {
 		return &retainError{late}
@@ -147,7 +147,7 @@ func (m *making) open() (unlock func(), err error) {
 		err = fmt.Errorf("%w in %s", ErrRunning, m.o.Folder)
 	}
 	if err == nil {
-		err = m.shelf.sweep()
+		err = m.folder.sweep()
 	}
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
@@ -158,8 +158,8 @@ func (m *making) open() (unlock func(), err error) {
 // fill copies everything to path.
 func (m *making) fill(ctx context.Context, path string) (leftOut []string, err error) {
 	former := ""
-	if all, err := m.shelf.list(); err == nil && len(all) > 0 {
-		former = filepath.Join(m.shelf.dir, all[0].Name)
+	if all, err := m.folder.list(); err == nil && len(all) > 0 {
+		former = filepath.Join(m.folder.dir, all[0].Name)
 	}
 	s := &snapshot{source: m.source, link: m.o.link}
 	defer func() { err = errors.Join(err, s.close()) }()

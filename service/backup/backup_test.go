@@ -533,7 +533,7 @@ func TestFind(t *testing.T) {
 
 // TestNames: two backups at the same time have two names, in order.
 func TestNames(t *testing.T) {
-	s := shelf{t.TempDir()}
+	s := folder{t.TempDir()}
 	at := time.Date(2026, 11, 28, 3, 0, 0, 999e6, time.UTC)
 	var all []string
 	for range 3 {

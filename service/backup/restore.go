@@ -22,7 +22,7 @@ func Find(path string) (string, error) {
 	if _, err := os.Lstat(filepath.Join(path, descriptionName)); err == nil {
 		return path, nil
 	}
-	all, err := shelf{path}.list()
+	all, err := folder{path}.list()
 	if err != nil || len(all) == 0 {
 		return path, err
 	}

@@ -36,7 +36,7 @@ func NewRunner(src Source, o Options, log *slog.Logger) (*Runner, error) {
 		r.counts[outcome] = 0
 	}
 	if o.Folder != "" {
-		all, err := shelf{o.Folder}.list()
+		all, err := folder{o.Folder}.list()
 		if err != nil {
 			return nil, err
 		}
@@ -186,7 +186,7 @@ func (r *Runner) State() (api.Backups, error) {
 	}
 	b.Last = r.last
 	r.mu.Unlock()
-	all, err := shelf{r.o.Folder}.list()
+	all, err := folder{r.o.Folder}.list()
 	if all != nil {
 		b.Complete = all
 	}

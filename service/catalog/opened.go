@@ -142,7 +142,7 @@ func (o *opened) info() Info {
 
 // infoOf describes a version in a given state.
 func infoOf(name string, ch *change, s State) Info {
-	i := Info{Collection: api.Collection{Name: name, Version: ch.Version, State: s, Count: ch.Count, Dimension: ch.Dim, Metric: ch.metric(),
+	i := Info{Collection: api.Collection{Name: name, Version: ch.Version, State: s, Count: ch.Count, Dim: ch.Dim, Dimension: ch.Dim, Metric: ch.metric(),
 		Basis: ch.Basis, IDs: ch.IDs, Bytes: ch.Bytes, Rounded: ch.Rounded, CreatedAt: ch.CreatedAt, Adopted: ch.Adopted, VectorColumns: ch.VectorColumns, Warnings: ch.Warnings}}
 	if p := ch.Failure.problem(); p != nil {
 		i.Failure, i.Error = p, p.Error()

@@ -168,7 +168,7 @@ func (m *Metrics) Answered(collection string, method batch.Method, resp *batch.R
 	c.pulls.Add(float64(resp.Stats.Pulls))
 	c.densePulls.Add(float64(resp.Stats.DensePulls))
 	c.rescored.Add(float64(resp.Stats.RowsScored))
-	c.partial.Add(float64(resp.Stats.Partial))
+	c.partial.Add(float64(resp.Stats.Unfinished))
 	promised := map[batch.Guarantee]int{}
 	for i := range resp.Answers {
 		cert := &resp.Answers[i].Certificate

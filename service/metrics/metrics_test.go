@@ -27,7 +27,7 @@ func filled(t *testing.T) (*prometheus.Registry, *Metrics) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = Watch(r, State{
+	err = Watch(r, ServerState{
 		Memory: func() (limits, used map[string]int64) {
 			return map[string]int64{"answers": 1 << 20, "collections": 0}, map[string]int64{"answers": 5, "collections": 4096}
 		},
@@ -48,7 +48,7 @@ func filled(t *testing.T) (*prometheus.Registry, *Metrics) {
 	m.Rejected("queue-full")
 	m.Waited("small", time.Millisecond)
 	m.Entered()
-	m.Left(Request{Route: "/v1/files", Method: "GET", Status: 200, Took: time.Millisecond, In: 3, Out: 70})
+	m.Left(RequestRecord{Route: "/v1/files", Method: "GET", Status: 200, Took: time.Millisecond, In: 3, Out: 70})
 	m.Expired("files", 2)
 	return r, m
 }
@@ -64,7 +64,7 @@ func response() *batch.Response {
 			{Certificate: batch.Certificate{Guarantee: batch.GuaranteeProbabilistic, Looks: slices.Repeat([]batch.LookRecord{look(50)}, 20)}},
 		},
 		Took:  3 * time.Millisecond,
-		Stats: batch.Stats{Pulls: 70, DensePulls: 700, RowsScored: 9, Partial: 1},
+		Stats: batch.Stats{Pulls: 70, DensePulls: 700, RowsScored: 9, Unfinished: 1},
 	}
 }
 
@@ -192,7 +192,7 @@ func TestNamesAreTaken(t *testing.T) {
 	if _, err := New(r); err == nil {
 		t.Error("no error for a registry that has the names")
 	}
-	if err := Watch(r, State{}); err == nil {
+	if err := Watch(r, ServerState{}); err == nil {
 		t.Error("no error for a second state")
 	}
 }

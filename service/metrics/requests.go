@@ -9,8 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Request is one finished request.
-type Request struct {
+// RequestRecord is one finished request.
+type RequestRecord struct {
 	Route  string // the matched pattern, never the path; "" for none
 	Method string
 	Status int
@@ -61,7 +61,7 @@ func (m *Metrics) ResetUnauthenticated() { m.requests.resets.Inc() }
 func (m *Metrics) ConnectionFailed() { m.requests.broken.Inc() }
 
 // Left counts a finished request that Entered counted.
-func (m *Metrics) Left(r Request) {
+func (m *Metrics) Left(r RequestRecord) {
 	m.requests.inFlight.Dec()
 	if r.Route == "" {
 		r.Route = other

@@ -19,9 +19,9 @@ func TestRequests(t *testing.T) {
 	for range 4 {
 		m.Entered()
 	}
-	m.Left(Request{Route: "/v1/collections/{name}/search", Method: "POST", Status: 200, Took: time.Second, In: 10, Out: 100})
-	m.Left(Request{Route: "/v1/collections/{name}/search", Method: "POST", Status: 200, Took: time.Second, In: 20, Out: 200})
-	m.Left(Request{Method: "BREW", Status: 404, Out: 7})
+	m.Left(RequestRecord{Route: "/v1/collections/{name}/search", Method: "POST", Status: 200, Took: time.Second, In: 10, Out: 100})
+	m.Left(RequestRecord{Route: "/v1/collections/{name}/search", Method: "POST", Status: 200, Took: time.Second, In: 20, Out: 200})
+	m.Left(RequestRecord{Method: "BREW", Status: 404, Out: 7})
 	const want = `
 # HELP thresher_http_request_bytes_total Bytes of bodies that were read, as they were sent.
 # TYPE thresher_http_request_bytes_total counter
@@ -62,7 +62,7 @@ func TestLabelsAreBounded(t *testing.T) {
 		all[fmt.Sprint("c", i)] = Collection{Bytes: 10, State: "ready"}
 	}
 	all["c4"] = Collection{Bytes: 3, State: "failed"}
-	err = Watch(r, State{Jobs: func() map[string]int { return nil }, Collections: func() map[string]Collection { return all }, Label: m.Label})
+	err = Watch(r, ServerState{Jobs: func() map[string]int { return nil }, Collections: func() map[string]Collection { return all }, Label: m.Label})
 	if err != nil {
 		t.Fatal(err)
 	}

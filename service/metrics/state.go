@@ -8,8 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// State is read from the server at every scrape.
-type State struct {
+// ServerState is read from the server at every scrape.
+type ServerState struct {
 	// Memory returns the shares of the server's memory, in bytes, and what of each is in use, by
 	// name; a share of 0 has no limit. nil if there are none.
 	Memory func() (limits, used map[string]int64)
@@ -46,10 +46,12 @@ func CollectionStates() []string {
 }
 
 // Watch registers a collector of s with r.
-func Watch(r prometheus.Registerer, s State) error { return r.Register(&watcher{s, descriptions()}) }
+func Watch(r prometheus.Registerer, s ServerState) error {
+	return r.Register(&watcher{s, descriptions()})
+}
 
 type watcher struct {
-	state State
+	state ServerState
 	desc  described
 }
 

@@ -186,7 +186,7 @@ func (w *requestWork) group(ctx context.Context, group []*request, answers map[*
 // completion window instead.
 func (r *request) ask() batch.Request {
 	req := r.search.Request()
-	req.Queries, req.Timeout, req.Part = nil, 0, true
-	req.Allow, req.Deny = r.allow, r.deny
+	req.Queries, req.Deadline, req.Part = nil, 0, true
+	req.Filter, req.Exclude = r.allow, r.deny
 	return req
 }

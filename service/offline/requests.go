@@ -199,16 +199,16 @@ func (r *request) decode(body []byte, limits wire.Limits) (err error) {
 	if r.results == 0 {
 		r.results = r.search.M * n // k is not limited
 	}
-	if r.allow, err = r.shelf.rows(r.search.Allow, "allow"); err != nil {
+	if r.allow, err = r.shelf.rows(r.search.Filter, r.search.Called("filter")); err != nil {
 		return err
 	}
-	if r.deny, err = r.shelf.rows(r.search.Deny, "deny"); err != nil {
+	if r.deny, err = r.shelf.rows(r.search.Exclude, r.search.Called("exclude")); err != nil {
 		return err
 	}
 	if r.goals, err = r.search.QueryGoals(r.shelf.metric(), r.shelf.rows); err != nil {
 		return err
 	}
-	r.search.Allow, r.search.Deny = nil, nil // replaced by their rows
+	r.search.Filter, r.search.Exclude = nil, nil // replaced by their rows
 	if r.search.Goals != nil {
 		r.search.Goals = []wire.QueryGoal{} // likewise
 	}

@@ -267,7 +267,7 @@ func TestListsCount(t *testing.T) {
 		if queries, atoms := r.size(); queries != 2 || atoms != c.atoms {
 			t.Errorf("%s: %d queries, %d atoms, want %d", c.options, queries, atoms, c.atoms)
 		}
-		if r.search.Allow != nil || r.search.Deny != nil {
+		if r.search.Filter != nil || r.search.Exclude != nil {
 			t.Errorf("%s: its lists are kept beside their rows", c.options)
 		}
 	}

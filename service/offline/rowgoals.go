@@ -1,12 +1,14 @@
 package offline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
 
 	"thresher/batch"
+	"thresher/collection"
 	"thresher/dataset"
 	"thresher/service/problem"
 	"thresher/service/wire"
@@ -45,7 +47,23 @@ func columnsOf(g *BatchGoals) tasks.Columns {
 	if g == nil {
 		return tasks.Columns{}
 	}
-	return tasks.Columns{K: g.KColumn, MinScore: g.MinScoreColumn, MaxScore: g.MaxScoreColumn}
+	return tasks.Columns{K: g.KColumn, MinScore: cmp.Or(g.MinScoreColumn, g.MaxDistanceColumn), MaxScore: cmp.Or(g.MaxScoreColumn, g.MinDistanceColumn)}
+}
+
+// checkColumns refuses columns of limits by the names that they have by other metrics than m.
+func checkColumns(g *BatchGoals, m collection.Metric) error {
+	for name, column := range map[string]string{
+		"min_score": g.MinScoreColumn, "max_score": g.MaxScoreColumn, "max_distance": g.MaxDistanceColumn, "min_distance": g.MinDistanceColumn,
+	} {
+		if column == "" {
+			continue
+		}
+		if err := tasks.CheckLimitName(name, m); err != nil {
+			field := "goals." + name + "_column"
+			return problem.New(problem.InvalidValue, "%s: %s", field, err.Say("goals."+err.Right+"_column")).In(field)
+		}
+	}
+	return nil
 }
 
 // The members of a Spec with goals, as problems name them.
@@ -71,6 +89,9 @@ func (j *job) openGoals(rec *record, options *request) (*rowGoals, error) {
 }
 
 func (g *rowGoals) open(j *job, given *BatchGoals) (err error) {
+	if err := checkColumns(given, g.options.shelf.metric()); err != nil {
+		return err
+	}
 	g.Columns, g.Complete = columnsOf(given), g.complete
 	if names := g.Columns.Names(); len(names) > 0 {
 		if g.Numbers, err = dataset.OpenNumbers(g.input.path, j.m.o.Budget, names...); err != nil {
@@ -142,6 +163,18 @@ func (g *rowGoals) complete(q *batch.QueryGoal) *batch.RequestError {
 	return nil
 }
 
+// called returns what a limit is called by the metric of the collection.
+func (g *rowGoals) called(field string) string {
+	near, far := tasks.LimitNames(g.options.shelf.metric())
+	switch field {
+	case "min_score":
+		return near
+	case "max_score":
+		return far
+	}
+	return field
+}
+
 // checkLimits refuses limits of a row that no score is within, its own or those of all rows.
 func (g *rowGoals) checkLimits(q *batch.QueryGoal) *batch.RequestError {
 	if q.MinScore == nil && q.MaxScore == nil {
@@ -169,7 +202,7 @@ func (g *rowGoals) explain(err error) error {
 		}
 		return g.input.named(of.Err, "goals")
 	}
-	return problem.New(problem.InvalidValue, "%s: row %d (0-based), column %q: %v", g.input.name, of.Query, g.Columns.Of(of.Field), of.Err).In("goals." + of.Field + "_column")
+	return problem.New(problem.InvalidValue, "%s: row %d (0-based), column %q: %v", g.input.name, of.Query, g.Columns.Of(of.Field), of.Err).In("goals." + g.called(of.Field) + "_column")
 }
 
 // end refuses goals of more rows than there are.

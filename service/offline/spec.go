@@ -46,12 +46,14 @@ func DecodeSpec(body []byte) (s Spec, err error) {
 // goalsReader reads the member goals of a Spec.
 func goalsReader(name string, g *BatchGoals) jsonbody.Reader {
 	return jsonbody.Object(jsonbody.Members{
-		"k_column":           jsonbody.Text(name+".k_column", &g.KColumn),
-		"min_score_column":   jsonbody.Text(name+".min_score_column", &g.MinScoreColumn),
-		"max_score_column":   jsonbody.Text(name+".max_score_column", &g.MaxScoreColumn),
-		"exclude_file_id":    jsonbody.Text(name+".exclude_file_id", &g.ExcludeFileID),
-		"zeros":              jsonbody.Text(name+".zeros", &g.Zeros),
-		"candidates_file_id": jsonbody.Text(name+".candidates_file_id", &g.CandidatesFileID),
+		"k_column":            jsonbody.Text(name+".k_column", &g.KColumn),
+		"min_score_column":    jsonbody.Text(name+".min_score_column", &g.MinScoreColumn),
+		"max_score_column":    jsonbody.Text(name+".max_score_column", &g.MaxScoreColumn),
+		"max_distance_column": jsonbody.Text(name+".max_distance_column", &g.MaxDistanceColumn),
+		"min_distance_column": jsonbody.Text(name+".min_distance_column", &g.MinDistanceColumn),
+		"exclude_file_id":     jsonbody.Text(name+".exclude_file_id", &g.ExcludeFileID),
+		"zeros":               jsonbody.Text(name+".zeros", &g.Zeros),
+		"candidates_file_id":  jsonbody.Text(name+".candidates_file_id", &g.CandidatesFileID),
 	})
 }
 

@@ -18,7 +18,7 @@ import (
 // DecodeMessage reads the request of ModelInfer to a collection of dimension dim, by the
 // rules of Decode. Queries may share m's memory. Errors are of type *problem.Problem.
 //
-// A parameter that is a list elsewhere (allow, deny) is a string here, its elements separated
+// A parameter that is a list elsewhere (filter, exclude) is a string here, its elements separated
 // by commas.
 func DecodeMessage(m *inferencepb.ModelInferRequest, dim int, l wire.Limits) (*Request, error) {
 	d := &decoder{draft: wire.NewDraft(dim, l), limits: l, dim: dim, request: Request{ID: m.GetId(), Binary: true}}
@@ -57,7 +57,7 @@ func (d *decoder) messageParameter(name string, p *inferencepb.InferParameter) e
 	case name == "timeout":
 		us, err := microseconds(p)
 		if err == nil && us != 0 { // 0 means the default
-			err = d.draft.Number("timeout_ms", float64(us)/1000)
+			err = d.draft.Number("deadline_ms", float64(us)/1000)
 		}
 		return err
 	case ignored(name):
@@ -205,7 +205,7 @@ func (r *Request) Message(model string, version int64, resp *batch.Response, ids
 // bodies.
 
 // Message is s as a message.
-func (s Server) Message() *inferencepb.ServerMetadataResponse {
+func (s ServerMetadata) Message() *inferencepb.ServerMetadataResponse {
 	return &inferencepb.ServerMetadataResponse{Name: s.Name, Version: s.Version, Extensions: s.Extensions}
 }
 

@@ -6,8 +6,8 @@ import (
 	"thresher/service/wire"
 )
 
-// Server is the body of GET /v2.
-type Server struct {
+// ServerMetadata is the body of GET /v2.
+type ServerMetadata struct {
 	Name       string   `json:"name"`
 	Version    string   `json:"version"`
 	Extensions []string `json:"extensions"`
@@ -41,9 +41,9 @@ type Tensor struct {
 	Shape    []int64 `json:"shape"`
 }
 
-// NewServer describes this server.
-func NewServer(name, version string) Server {
-	return Server{Name: name, Version: version, Extensions: []string{"binary_tensor_data", "model_configuration", "statistics"}}
+// NewServerMetadata describes this server.
+func NewServerMetadata(name, version string) ServerMetadata {
+	return ServerMetadata{Name: name, Version: version, Extensions: []string{"binary_tensor_data", "model_configuration", "statistics"}}
 }
 
 // NewModel describes a collection of dimension dim with these current versions.

@@ -56,7 +56,7 @@ func TestDecode(t *testing.T) {
 			{"name":"queries","shape":[2,3],"datatype":"FP32","data":[1,-2.5,0.1,4,5,6]}],
 			"outputs":[{"name":"scores","parameters":{"binary_data":false}},{"name":"ids"}]}`, nil,
 			Request{ID: `a"b`, Binary: true, Outputs: []Output{{"scores", false}, {"ids", true}},
-				Search: &wire.Search{K: 7, CutK: true, Delta: 0.05, Epsilon: .5, Method: batch.Certain, Timeout: 1500 * time.Microsecond}}},
+				Search: &wire.Search{K: 7, CutK: true, Delta: 0.05, Epsilon: .5, Method: batch.Certain, Deadline: 1500 * time.Microsecond}}},
 		{"k as parameter", `{"parameters":{"k":3,"delta":0.2},"inputs":[{"name":"queries","shape":[2,3],"datatype":"FP32","data":[1,-2.5,0.1,4,5,6]}]}`, nil,
 			Request{Search: &wire.Search{K: 3, Delta: .2}}},
 		{"binary", `{"inputs":[{"name":"queries","shape":[2,3],"datatype":"FP32","parameters":{"binary_data_size":24}}]}`, raw,
@@ -157,7 +157,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"parameter", with(`"parameters":{"detla":0.1}`), nil, problem.UnknownField, "detla", -1, `there is no field "detla"`},
 		{"parameters no object", with(`"parameters":[]`), nil, problem.Malformed, "parameters", -1, `parameters: "[" at byte 91 where an object is wanted`},
 		{"include", with(`"parameters":{"include":["certificate"]}`), nil, problem.UnknownField, "include", -1, `include: in this protocol`},
-		{"timeout", with(`"parameters":{"timeout":-5}`), nil, problem.InvalidValue, "timeout_ms", -1, `timeout_ms is -0.005, at least 0.001`},
+		{"timeout", with(`"parameters":{"timeout":-5}`), nil, problem.InvalidValue, "deadline_ms", -1, `deadline_ms is -0.005, at least 0.001`},
 		{"binary output", with(`"parameters":{"binary_data_output":1}`), nil, problem.InvalidValue, "binary_data_output", -1, `binary_data_output is 1, true or false is wanted`},
 		{"too few values", input(`{"name":"queries","shape":[2,3],"datatype":"FP32","data":[1,2,3,4,5]}`), nil, problem.InvalidValue, "queries", -1, `inputs[0] (queries): shape [2 3] takes 6 values, data has 5`},
 		{"too many rows", input(`{"name":"queries","shape":[1,3],"datatype":"FP32","data":[[1,2,3],[4,5,6]]}`), nil, problem.InvalidValue, "queries", -1, `inputs[0] (queries): shape [1 3] takes 3 values, data has 6`},
@@ -311,7 +311,7 @@ func TestMetadata(t *testing.T) {
 		return string(b)
 	}
 	for _, x := range []struct{ got, want string }{
-		{text(NewServer("thresher", "1.2")), `{"name":"thresher","version":"1.2","extensions":["binary_tensor_data","model_configuration","statistics"]}`},
+		{text(NewServerMetadata("thresher", "1.2")), `{"name":"thresher","version":"1.2","extensions":["binary_tensor_data","model_configuration","statistics"]}`},
 		{text(Live{true}), `{"live":true}`},
 		{text(Ready{Ready: true}), `{"ready":true}`},
 		{text(Ready{"m", false}), `{"name":"m","ready":false}`},

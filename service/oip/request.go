@@ -147,7 +147,7 @@ func (d *decoder) parameter(name string, b []byte, at int) (next int, err error)
 	case "timeout":
 		us, next, err := parseInt(name, b, at)
 		if err == nil && us != 0 { // 0 means the default
-			err = d.draft.Number("timeout_ms", float64(us)/1000)
+			err = d.draft.Number("deadline_ms", float64(us)/1000)
 		}
 		return next, err
 	case "priority", "sequence_id", "sequence_start", "sequence_end", "headers":

@@ -215,19 +215,19 @@ func TestSearchesComeBack(t *testing.T) {
 		q := rapid.SliceOfN(rapid.Float32Range(-math.MaxFloat32, math.MaxFloat32), m*dim, m*dim).Draw(t, "queries")
 		k := rapid.IntRange(1, 1e6).Draw(t, "k")
 		delta := rapid.Float64Range(1e-300, .999).Draw(t, "delta")
-		allow := rapid.SliceOf(rapid.Int64()).Draw(t, "allow")
-		deny := rapid.SliceOfN(rapid.String(), 1, 3).Draw(t, "deny")
+		allow := rapid.SliceOf(rapid.Int64()).Draw(t, "filter")
+		deny := rapid.SliceOfN(rapid.String(), 1, 3).Draw(t, "exclude")
 		rows := make([][]float64, m) // whose text is that of float64, so that nothing is rounded
 		for i := range rows {
 			for _, x := range q[i*dim : (i+1)*dim] {
 				rows[i] = append(rows[i], float64(x))
 			}
 		}
-		body, err := json.Marshal(map[string]any{"queries": rows, "k": k, "delta": delta, "allow": allow, "deny": deny})
+		body, err := json.Marshal(map[string]any{"queries": rows, "k": k, "delta": delta, "filter": allow, "exclude": deny})
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := &Search{Queries: q, M: m, Dim: dim, K: k, Delta: delta, Allow: &IDList{Ints: allow}, Deny: &IDList{Names: deny}}
+		want := &Search{Queries: q, M: m, Dim: dim, K: k, Delta: delta, Filter: &IDList{Ints: allow}, Exclude: &IDList{Names: deny}}
 		got, err := DecodeSearch(body, dim, Limits{})
 		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); err != nil || diff != "" {
 			t.Fatal(err, diff)

@@ -16,8 +16,9 @@ type Draft struct {
 	s      Search
 	limits Limits
 	seen   map[string]bool
-	goals  string // the first field that has goals; "" if none has
-	listed int    // ids in the goals
+	goalOf map[string]bool // fields seen that have an entry for each query
+	goals  string          // the first field that has goals; "" if none has
+	listed int             // ids in the goals
 
 	changes []float64 // by rounding, of the queries in Search
 	row     []float64 // memory of a query
@@ -29,7 +30,7 @@ const fieldQueries = "queries"
 
 // NewDraft begins a search in a collection of dimension dim.
 func NewDraft(dim int, l Limits) *Draft {
-	return &Draft{s: Search{Dim: dim}, limits: l, seen: map[string]bool{}}
+	return &Draft{s: Search{Dim: dim}, limits: l, seen: map[string]bool{}, goalOf: map[string]bool{}}
 }
 
 // Single makes the numbers of queries float32 by the word of the request, however many digits they have:
@@ -45,6 +46,15 @@ func (d *Draft) markSeen(field string) error {
 	return nil
 }
 
+// markGoals is markSeen for a field that has an entry for each query, which may have the name of an option of all.
+func (d *Draft) markGoals(field string) error {
+	if d.goalOf[field] {
+		return problem.New(problem.InvalidValue, "%s is given twice", field).In(field)
+	}
+	d.goalOf[field] = true
+	return nil
+}
+
 // Option reads the JSON value at b[i] as the named option and returns the index after it.
 func (d *Draft) Option(name string, b []byte, i int) (next int, err error) {
 	if name == fieldGoals {
@@ -54,7 +64,7 @@ func (d *Draft) Option(name string, b []byte, i int) (next int, err error) {
 	if err != nil {
 		return i, err
 	}
-	if err := d.markSeen(name); err != nil {
+	if err := d.present(o, name); err != nil {
 		return i, err
 	}
 	v, next, err := o.kind.read(name, b, i, d.limits.IDs)
@@ -73,7 +83,7 @@ func (d *Draft) Text(name string, values []string) error {
 	if err != nil {
 		return err
 	}
-	if err := d.markSeen(name); err != nil {
+	if err := d.present(o, name); err != nil {
 		return err
 	}
 	v, err := o.kind.parse(name, values)
@@ -94,7 +104,7 @@ func (d *Draft) setOption(name string, v value) error {
 	if err != nil {
 		return err
 	}
-	if err := d.markSeen(name); err != nil {
+	if err := d.present(o, name); err != nil {
 		return err
 	}
 	return o.set(d, v)

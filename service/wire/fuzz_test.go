@@ -26,7 +26,7 @@ func bounded(t *testing.T, body int, floor uint64, decode func() error) {
 // sound checks the invariants of a decoded Search.
 func sound(t *testing.T, s *Search, dim int) {
 	t.Helper()
-	if s.M < 1 || s.Dim != dim || len(s.Queries) != s.M*dim || s.K < 1 && s.MinScore == nil || s.Delta < 0 || s.Delta >= 1 || s.Timeout < 0 {
+	if s.M < 1 || s.Dim != dim || len(s.Queries) != s.M*dim || s.K < 1 && s.MinScore == nil || s.Delta < 0 || s.Delta >= 1 || s.Deadline < 0 {
 		t.Fatalf("%+v", s)
 	}
 	if s.Goals != nil && len(s.Goals) != s.M {

@@ -3,6 +3,7 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"thresher/batch"
 	"thresher/collection"
@@ -50,11 +51,13 @@ type goalField struct {
 	set  func(*QueryGoal, value, Limits) error
 }
 
-func goalFields() [5]goalField {
-	return [5]goalField{
+func goalFields() [7]goalField {
+	return [7]goalField{
 		{"k", integerKind, func(g *QueryGoal, v value, l Limits) error { return g.SetK(v.integer, l) }},
 		{"min_score", numberKind, func(g *QueryGoal, v value, _ Limits) error { g.MinScore = &v.number; return nil }},
 		{"max_score", numberKind, func(g *QueryGoal, v value, _ Limits) error { g.MaxScore = &v.number; return nil }},
+		{"max_distance", numberKind, func(g *QueryGoal, v value, _ Limits) error { g.MinScore = &v.number; return nil }},
+		{"min_distance", numberKind, func(g *QueryGoal, v value, _ Limits) error { g.MaxScore = &v.number; return nil }},
 		{"exclude", listKind, func(g *QueryGoal, v value, _ Limits) error { g.Exclude = v.ids; return nil }},
 		{"candidates", idsKind, func(g *QueryGoal, v value, _ Limits) error { g.Candidates = v.ids; return nil }},
 	}
@@ -78,7 +81,7 @@ func (d *Draft) readGoals(b []byte, i int) (next int, err error) {
 			return at, element(mistyped(fieldGoals, b, at, "an object"), fieldGoals, n)
 		}
 		var g QueryGoal
-		next, err := g.read(b, at, &fields, d.limits)
+		next, err := g.read(b, at, &fields, d.limits, func(name string) { d.limited(name, memberName(fieldGoals, n, name)) })
 		if err != nil {
 			return next, inGoal(err, n)
 		}
@@ -88,8 +91,8 @@ func (d *Draft) readGoals(b []byte, i int) (next int, err error) {
 	return next, inField(err, fieldGoals)
 }
 
-// read reads the goal at b[i].
-func (g *QueryGoal) read(b []byte, i int, fields *[5]goalField, l Limits) (int, error) {
+// read reads the goal at b[i], and passes the names of its members to note.
+func (g *QueryGoal) read(b []byte, i int, fields *[7]goalField, l Limits, note func(name string)) (int, error) {
 	var seen [len(fields)]bool
 	return jsonscan.Fields(b, i, func(key []byte, at int) (int, error) {
 		for f := range fields {
@@ -101,6 +104,7 @@ func (g *QueryGoal) read(b []byte, i int, fields *[5]goalField, l Limits) (int, 
 				return at, problem.New(problem.InvalidValue, "%s is given twice", field.name).In(field.name)
 			}
 			seen[f] = true
+			note(field.name)
 			v, next, err := field.kind.read(field.name, b, at, l.Listed)
 			if err != nil {
 				return next, inField(err, field.name)
@@ -128,7 +132,7 @@ func (d *Draft) count(field string, n, j int) error {
 
 // beginGoals records that a field has goals.
 func (d *Draft) beginGoals(field string) error {
-	if err := d.markSeen(field); err != nil {
+	if err := d.markGoals(field); err != nil {
 		return err
 	}
 	if d.goals != "" && (field == fieldGoals || d.goals == fieldGoals) {
@@ -275,9 +279,12 @@ func (s *Search) Listed() int {
 }
 
 // QueryGoals returns the goals for an engine over vectors of a metric, checked by tasks; nil if the
-// search has none. rows returns the row numbers of the ids of a list, nil for a nil list; its error is
+// search has none. Limits of all queries by names of other metrics are refused, too. rows returns the row numbers of the ids of a list, nil for a nil list; its error is
 // a *problem.Problem that names the field and the index of the id.
 func (s *Search) QueryGoals(m collection.Metric, rows func(l *IDList, field string) ([]int64, error)) ([]batch.QueryGoal, error) {
+	if err := s.CheckLimits(m); err != nil {
+		return nil, err
+	}
 	if s.Goals == nil {
 		return nil, nil
 	}
@@ -321,7 +328,12 @@ func (s *Search) InGoal(err error) error {
 	if !errors.As(err, &e) || s.Goals == nil || e.Query < 0 || e.Query >= len(s.Goals) || e.Field == fieldQueries {
 		return err
 	}
-	return problem.New(problem.InvalidValue, "goals[%d]: %s: %v", e.Query, e.Field, e.Err).In(memberName(fieldGoals, e.Query, e.Field)).Because(e)
+	field, text := e.Field, e.Err.Error()
+	if s.DistanceLimit != "" { // by the names of the body
+		words := strings.NewReplacer("min_score", "max_distance", "max_score", "min_distance")
+		field, text = words.Replace(field), words.Replace(text)
+	}
+	return problem.New(problem.InvalidValue, "goals[%d]: %s: %s", e.Query, field, text).In(memberName(fieldGoals, e.Query, field)).Because(e)
 }
 
 // goalsText reads goals from a query parameter, where they are written as in JSON.

@@ -164,8 +164,11 @@ func TestQueryGoals(t *testing.T) {
 		{collection.InnerProduct, `,"max_score":1.5,"goals":[{"min_score":2},{}]}`, "goals[0].min_score", "goals[0]: min_score: 2, but max_score is 1.5: no score is within both"},
 		{collection.InnerProduct, `,"min_score":2,"goals":[{},{"max_score":1.5}]}`, "goals[1].max_score", "goals[1]: max_score: 1.5, but min_score is 2: no score is within both"},
 		{collection.InnerProduct, `,"min_score":2,"max_score":1.5,"goals":[{},{}]}`, "goals[0].max_score", "goals[0]: max_score: 1.5, but min_score is 2: no score is within both"},
-		{collection.Euclidean, `,"goals":[{},{"min_score":1.5,"max_score":2}]}`, "goals[1].max_score", "goals[1]: max_score: 2, but min_score is 1.5: no score is within both"},
-		{collection.Euclidean, `,"goals":[{},{"min_score":2,"max_score":1.5}]}`, "", ""},
+		{collection.Euclidean, `,"goals":[{},{"max_distance":1.5,"min_distance":2}]}`, "goals[1].min_distance", "goals[1]: min_distance: 2, but max_distance is 1.5: no score is within both"},
+		{collection.Euclidean, `,"goals":[{},{"max_distance":2,"min_distance":1.5}]}`, "", ""},
+		{collection.Euclidean, `,"min_score":2,"goals":[{},{}]}`, "min_score", "min_score: the metric is l2, which has squared distances, the least of which are best: max_distance says it"},
+		{collection.Euclidean, `,"goals":[{},{"max_score":2}]}`, "goals[1].max_score", "goals[1].max_score: the metric is l2, which has squared distances, the least of which are best: min_distance says it"},
+		{collection.InnerProduct, `,"goals":[{},{"max_distance":2}]}`, "goals[1].max_distance", "goals[1].max_distance: the metric is ip, which has scores, the greatest of which are best: min_score says it"},
 	} {
 		_, err := decode(x.rest).QueryGoals(x.metric, rows)
 		if x.field == "" && err == nil {

@@ -37,13 +37,13 @@ func npyHead(descr, shape string) []byte {
 
 func TestDecodeSearchNPY(t *testing.T) {
 	options := url.Values{
-		"k": {"7"}, "cut_k": {"true"}, "delta": {"0.05"}, "epsilon": {"1e-3"}, "method": {"exact"}, "timeout_ms": {"2.5"},
-		"include": {"certificate,rounds"}, "allow": {"3,4", "-5"}, "deny": {"a,7"},
+		"k": {"7"}, "cut_k": {"true"}, "delta": {"0.05"}, "epsilon": {"1e-3"}, "method": {"exact"}, "deadline_ms": {"2.5"},
+		"include": {"certificate,rounds"}, "filter": {"3,4", "-5"}, "exclude": {"a,7"},
 	}
 	want := &Search{
 		Queries: []float32{1, 2, 3, 4, 5, 6}, M: 2, Dim: 3, K: 7, CutK: true, Delta: .05, Epsilon: 1e-3, Method: batch.Exact,
-		Timeout: 2500 * time.Microsecond, Certificate: true, Rounds: true,
-		Allow: &IDList{Ints: []int64{3, 4, -5}, Names: []string{"3", "4", "-5"}}, Deny: &IDList{Names: []string{"a", "7"}},
+		Deadline: 2500 * time.Microsecond, Certificate: true, Rounds: true,
+		Filter: &IDList{Ints: []int64{3, 4, -5}, Names: []string{"3", "4", "-5"}}, Exclude: &IDList{Names: []string{"a", "7"}},
 	}
 	body := npyOf(t, 2, 3, 1, 2, 3, 4, 5, 6)
 	got, err := DecodeSearchNPY(body, options, dim, limits())

@@ -12,28 +12,31 @@ import (
 
 // option is a field of a search other than its queries.
 type option struct {
-	name string
-	kind kind
-	set  func(*Draft, value) error
+	name   string
+	former string // which it had before, and which is still taken; "" for none
+	kind   kind
+	set    func(*Draft, value) error
 }
 
-// options lists the options by the names that JSON bodies, query parameters and parameters of
+// options lists the options, by the names that JSON bodies, query parameters and parameters of
 // the Open Inference Protocol have in common.
 func options() []option {
 	return []option{
-		{"k", integerKind, (*Draft).setK},
-		{"cut_k", flagKind, func(d *Draft, v value) error { d.s.CutK = v.flag; return nil }},
-		{"delta", numberKind, (*Draft).setDelta},
-		{"epsilon", numberKind, (*Draft).setEpsilon},
-		{"relative", flagKind, func(d *Draft, v value) error { d.s.Relative = v.flag; return nil }},
-		{"method", textKind, (*Draft).setMethod},
-		{"plan", textKind, func(d *Draft, v value) error { d.s.Plan = v.text; return nil }},
-		{"min_score", numberKind, (*Draft).setMinScore},
-		{"max_score", numberKind, (*Draft).setMaxScore},
-		{"timeout_ms", numberKind, (*Draft).setTimeout},
-		{"allow", listKind, func(d *Draft, v value) error { d.s.Allow = v.ids; return nil }},
-		{"deny", listKind, func(d *Draft, v value) error { d.s.Deny = v.ids; return nil }},
-		{"include", textsKind, (*Draft).setInclude},
+		{"k", "", integerKind, (*Draft).setK},
+		{"cut_k", "", flagKind, func(d *Draft, v value) error { d.s.CutK = v.flag; return nil }},
+		{"delta", "", numberKind, (*Draft).setDelta},
+		{"epsilon", "", numberKind, (*Draft).setEpsilon},
+		{"relative", "", flagKind, func(d *Draft, v value) error { d.s.Relative = v.flag; return nil }},
+		{"method", "", textKind, (*Draft).setMethod},
+		{"plan", "", textKind, func(d *Draft, v value) error { d.s.Plan = v.text; return nil }},
+		{"min_score", "", numberKind, func(d *Draft, v value) error { return setLimitTo(&d.s.MinScore, "min_score", v) }},
+		{"max_score", "", numberKind, func(d *Draft, v value) error { return setLimitTo(&d.s.MaxScore, "max_score", v) }},
+		{"max_distance", "", numberKind, func(d *Draft, v value) error { return setLimitTo(&d.s.MinScore, "max_distance", v) }},
+		{"min_distance", "", numberKind, func(d *Draft, v value) error { return setLimitTo(&d.s.MaxScore, "min_distance", v) }},
+		{"deadline_ms", "timeout_ms", numberKind, (*Draft).setDeadline},
+		{"filter", "allow", listKind, func(d *Draft, v value) error { d.s.Filter = v.ids; return nil }},
+		{"exclude", "deny", listKind, func(d *Draft, v value) error { d.s.Exclude = v.ids; return nil }},
+		{"include", "", textsKind, (*Draft).setInclude},
 	}
 }
 
@@ -46,10 +49,16 @@ func optionNames() []string {
 	return names
 }
 
+// isOption reports whether an option has or had a name.
+func isOption(name string) bool {
+	_, err := find(name)
+	return err == nil
+}
+
 func find(name string) (*option, error) {
 	all := options()
 	for i := range all {
-		if all[i].name == name {
+		if all[i].name == name || all[i].former == name && name != "" {
 			return &all[i], nil
 		}
 	}
@@ -90,31 +99,24 @@ func (d *Draft) setMethod(v value) error {
 	return nil
 }
 
-func (d *Draft) setMinScore(v value) error {
+func setLimitTo(limit **float64, name string, v value) error {
 	if v.number-v.number != 0 {
-		return problem.New(problem.InvalidValue, "min_score is %v, a finite number is wanted", v.number).In("min_score")
+		return problem.New(problem.InvalidValue, "%s is %v, a finite number is wanted", name, v.number).In(name)
 	}
-	d.s.MinScore = &v.number
+	*limit = &v.number
 	return nil
 }
 
-func (d *Draft) setMaxScore(v value) error {
-	if v.number-v.number != 0 {
-		return problem.New(problem.InvalidValue, "max_score is %v, a finite number is wanted", v.number).In("max_score")
-	}
-	d.s.MaxScore = &v.number
-	return nil
-}
+// Deadlines in milliseconds, from a microsecond, below which no search could begin, to a day.
+const minDeadline, maxDeadline = 1e-3, 86_400_000
 
-// Timeouts in milliseconds, from a microsecond, below which no search could begin, to a day.
-const leastTimeout, mostTimeout = 1e-3, 86_400_000
-
-func (d *Draft) setTimeout(v value) error {
-	if !(v.number >= leastTimeout && v.number <= mostTimeout) {
-		return problem.New(problem.InvalidValue, "timeout_ms is %v, at least %v and at most a day's %d is wanted", v.number, leastTimeout, mostTimeout).
-			In("timeout_ms").Within([]float64{leastTimeout, mostTimeout})
+func (d *Draft) setDeadline(v value) error {
+	if !(v.number >= minDeadline && v.number <= maxDeadline) {
+		name := d.s.Called("deadline_ms")
+		return problem.New(problem.InvalidValue, "%s is %v, at least %v and at most a day's %d is wanted", name, v.number, minDeadline, maxDeadline).
+			In(name).Within([]float64{minDeadline, maxDeadline})
 	}
-	d.s.Timeout = time.Duration(v.number * float64(time.Millisecond))
+	d.s.Deadline = time.Duration(v.number * float64(time.Millisecond))
 	return nil
 }
 

@@ -41,11 +41,16 @@ type Search struct {
 	Plan     string
 	// MinScore and MaxScore are the least and the greatest score wanted; nil: any.
 	MinScore, MaxScore *float64
-	Timeout            time.Duration // 0: none
+	// ScoreLimit and DistanceLimit are the first fields that limit scores by a name of scores, and by one of
+	// distances; "" if there are none. CheckLimits compares them with the metric.
+	ScoreLimit, DistanceLimit string
+	Deadline                  time.Duration // after which the search ends; 0: none
 	// Goals, one a query, are nil if the body has none. Then K and CutK hold for all.
 	Goals []QueryGoal
-	// Allow and Deny are nil if the body has none.
-	Allow, Deny *IDList
+	// Filter and Exclude are nil if the body has none.
+	Filter, Exclude *IDList
+	// Former lists the fields that were given by a name that they had before, in order.
+	Former []Former
 	// Certificate, Rounds, Rows and Scores64 say what the answer includes.
 	Certificate, Rounds, Rows, Scores64 bool
 }
@@ -94,7 +99,7 @@ func (l *IDList) refuseMask(n int, field string) error {
 	return problem.New(problem.InvalidValue, "%s has %d integers that are all 0 or 1, which can be a mask of the %d atoms, or the ids 0 and 1, repeated; a mask is of true and false, and ids are listed once each", field, n, n).In(field)
 }
 
-// Request returns s for an engine, without the goals, Allow and Deny, whose rows only the
+// Request returns s for an engine, without the goals, Filter and Exclude, whose rows only the
 // collection knows. It shares Queries.
 func (s *Search) Request() batch.Request {
 	k := s.K
@@ -103,7 +108,7 @@ func (s *Search) Request() batch.Request {
 	}
 	return batch.Request{
 		Queries: s.Queries, Changes: s.Changes, Stored: true, K: k, Delta: s.Delta, Epsilon: s.Epsilon, Relative: s.Relative,
-		Method: s.Method, Plan: s.Plan, MinScore: s.MinScore, MaxScore: s.MaxScore, Timeout: s.Timeout, SearchScores: s.Scores64,
+		Method: s.Method, Plan: s.Plan, MinScore: s.MinScore, MaxScore: s.MaxScore, Deadline: s.Deadline, SearchScores: s.Scores64,
 	}
 }
 

@@ -31,15 +31,15 @@ func TestDecodeSearch(t *testing.T) {
 		{"spaced", "\n { \"queries\" : [ [ 1 , -2.5,\t0.1 ] , [4e0,5.0,60E-1] ] } \r\n", Search{Queries: two, M: 2, K: 10, CutK: true}},
 		{"options first", `{"k":7,"delta":0.05,"queries":[[1,-2.5,0.1],[4,5,6]]}`, Search{Queries: two, M: 2, K: 7, Delta: .05}},
 		{"all", `{"queries":[[1,2,3]],"k":7.0e0,"cut_k":true,"delta":1e-300,"epsilon":0,"relative":true,"method":"certain","plan":"64,rescore",
-			"min_score":-0.5,"timeout_ms":0.25,"allow":[3,-1,9223372036854775807],"deny":["a","é\n"],"include":["rounds","certificate","rounds"]}`,
+			"min_score":-0.5,"deadline_ms":0.25,"filter":[3,-1,9223372036854775807],"exclude":["a","é\n"],"include":["rounds","certificate","rounds"]}`,
 			Search{Queries: []float32{1, 2, 3}, M: 1, K: 7, CutK: true, Delta: 1e-300, Relative: true, Method: batch.Certain, Plan: "64,rescore",
-				MinScore: &least, Timeout: 250 * time.Microsecond, Allow: &IDList{Ints: []int64{3, -1, math.MaxInt64}},
-				Deny: &IDList{Names: []string{"a", "é\n"}}, Certificate: true, Rounds: true}},
-		{"empty lists", `{"queries":[[1,2,3]],"allow":[],"deny":[ ],"include":[]}`,
-			Search{Queries: []float32{1, 2, 3}, M: 1, K: 10, CutK: true, Allow: &IDList{}, Deny: &IDList{}}},
+				MinScore: &least, ScoreLimit: "min_score", Deadline: 250 * time.Microsecond, Filter: &IDList{Ints: []int64{3, -1, math.MaxInt64}},
+				Exclude: &IDList{Names: []string{"a", "é\n"}}, Certificate: true, Rounds: true}},
+		{"empty lists", `{"queries":[[1,2,3]],"filter":[],"exclude":[ ],"include":[]}`,
+			Search{Queries: []float32{1, 2, 3}, M: 1, K: 10, CutK: true, Filter: &IDList{}, Exclude: &IDList{}}},
 		{"least score alone", `{"queries":[[1,2,3]],"min_score":-0.5}`,
-			Search{Queries: []float32{1, 2, 3}, M: 1, K: 50, CutK: true, MinScore: &least}},
-		{"tiny timeout", `{"queries":[[1,2,3]],"timeout_ms":1e-3}`, Search{Queries: []float32{1, 2, 3}, M: 1, K: 10, CutK: true, Timeout: time.Microsecond}},
+			Search{Queries: []float32{1, 2, 3}, M: 1, K: 50, CutK: true, MinScore: &least, ScoreLimit: "min_score"}},
+		{"tiny timeout", `{"queries":[[1,2,3]],"deadline_ms":1e-3}`, Search{Queries: []float32{1, 2, 3}, M: 1, K: 10, CutK: true, Deadline: time.Microsecond}},
 		{"escaped key", `{"\u0071ueries":[[1,2,3]],"\u006b":4}`, Search{Queries: []float32{1, 2, 3}, M: 1, K: 4}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
@@ -133,8 +133,8 @@ func TestDefaultK(t *testing.T) {
 
 func TestRequest(t *testing.T) {
 	least := 1.5
-	s := Search{Queries: []float32{1, 2, 3}, M: 1, Dim: 3, K: 4, Delta: .1, Epsilon: .2, Relative: true, Method: batch.Exact, Plan: "p", MinScore: &least, Timeout: 9}
-	want := batch.Request{Queries: s.Queries, Stored: true, K: 4, Delta: .1, Epsilon: .2, Relative: true, Method: batch.Exact, Plan: "p", MinScore: &least, Timeout: 9}
+	s := Search{Queries: []float32{1, 2, 3}, M: 1, Dim: 3, K: 4, Delta: .1, Epsilon: .2, Relative: true, Method: batch.Exact, Plan: "p", MinScore: &least, Deadline: 9}
+	want := batch.Request{Queries: s.Queries, Stored: true, K: 4, Delta: .1, Epsilon: .2, Relative: true, Method: batch.Exact, Plan: "p", MinScore: &least, Deadline: 9}
 	if diff := cmp.Diff(want, s.Request()); diff != "" {
 		t.Error(diff)
 	}
@@ -204,14 +204,14 @@ func TestDecodeSearchRefuses(t *testing.T) {
 		{"plan", with(`"plan":{}`), problem.InvalidValue, "plan", -1, "plan is an object, a string is wanted"},
 		{"plan escape", with(`"plan":"\x"`), problem.Malformed, "plan", -1, "plan: string at byte 28: invalid character"},
 		{"min_score", with(`"min_score":false`), problem.InvalidValue, "min_score", -1, "min_score is false, a number is wanted"},
-		{"timeout 0", with(`"timeout_ms":0`), problem.InvalidValue, "timeout_ms", -1, "timeout_ms is 0, at least 0.001 and at most a day's 86400000 is wanted"},
-		{"timeout of next to nothing", with(`"timeout_ms":5e-324`), problem.InvalidValue, "timeout_ms", -1, "timeout_ms is 5e-324, at least 0.001 and at most a day's 86400000 is wanted"},
-		{"timeout long", with(`"timeout_ms":1e300`), problem.InvalidValue, "timeout_ms", -1, "timeout_ms is 1e+300, at least 0.001"},
-		{"allow number", with(`"allow":3`), problem.InvalidValue, "allow", -1, "allow is a number, an array of ids or of true and false is wanted"},
-		{"allow nested", with(`"allow":[[1]]`), problem.InvalidValue, "allow", 0, "allow[0] is an array, an id, a whole number or a string, is wanted"},
-		{"allow mixed", with(`"allow":[1,"a"]`), problem.InvalidValue, "allow", 1, "allow[1] is a string, a whole number like the ids before is wanted"},
-		{"deny mixed", with(`"deny":["a","b",7]`), problem.InvalidValue, "deny", 2, "deny[2] is a number, a string like the ids before is wanted"},
-		{"deny fraction", with(`"deny":[1,2.5]`), problem.InvalidValue, "deny", 1, "deny[1] is 2.5, a float, which can be a number, or an id that a float64 rounds from 2^53 on; ids are whole numbers, without a point, or strings"},
+		{"timeout 0", with(`"deadline_ms":0`), problem.InvalidValue, "deadline_ms", -1, "deadline_ms is 0, at least 0.001 and at most a day's 86400000 is wanted"},
+		{"timeout of next to nothing", with(`"deadline_ms":5e-324`), problem.InvalidValue, "deadline_ms", -1, "deadline_ms is 5e-324, at least 0.001 and at most a day's 86400000 is wanted"},
+		{"timeout long", with(`"deadline_ms":1e300`), problem.InvalidValue, "deadline_ms", -1, "deadline_ms is 1e+300, at least 0.001"},
+		{"allow number", with(`"filter":3`), problem.InvalidValue, "filter", -1, "filter is a number, an array of ids or of true and false is wanted"},
+		{"allow nested", with(`"filter":[[1]]`), problem.InvalidValue, "filter", 0, "filter[0] is an array, an id, a whole number or a string, is wanted"},
+		{"allow mixed", with(`"filter":[1,"a"]`), problem.InvalidValue, "filter", 1, "filter[1] is a string, a whole number like the ids before is wanted"},
+		{"deny mixed", with(`"exclude":["a","b",7]`), problem.InvalidValue, "exclude", 2, "exclude[2] is a number, a string like the ids before is wanted"},
+		{"deny fraction", with(`"exclude":[1,2.5]`), problem.InvalidValue, "exclude", 1, "exclude[1] is 2.5, a float, which can be a number, or an id that a float64 rounds from 2^53 on; ids are whole numbers, without a point, or strings"},
 		{"deny broken", with(`"deny":[1,x]`), problem.Malformed, "deny", 1, `deny[1]: "x" at byte 31 where a value is wanted`},
 		{"deny unclosed", with(`"deny":[1`), problem.Malformed, "deny", -1, `deny: "}" at byte 30 where "," or "]" is wanted`},
 		{"include", with(`"include":["certificate","looks"]`), problem.InvalidValue, "include", 1, `include: "looks" is none of [certificate rounds rows scores64]`},

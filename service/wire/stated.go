@@ -30,7 +30,7 @@ type StatedAnswer struct {
 // statedOptions are the options that hold for stated answers, too: without filters and
 // tolerances, the best atoms are well defined.
 func statedOptions() []string {
-	return []string{"k", "cut_k", "delta", "method", "plan", "timeout_ms", "include"}
+	return []string{"k", "cut_k", "delta", "method", "plan", "deadline_ms", "timeout_ms", "include"}
 }
 
 // DecodeStated reads the JSON body of a request that has queries, or texts that encode makes
@@ -56,7 +56,7 @@ func DecodeStated(body []byte, dim int, l Limits, encode Encoder) (*Stated, erro
 			return d.Option(name, body, at)
 		default:
 			why := ""
-			if name == fieldGoals || slices.Contains(optionNames(), name) {
+			if name == fieldGoals || isOption(name) {
 				why = ": it is one of searches; stated answers are compared with the best of all atoms"
 			}
 			name = cut(name)

@@ -14,7 +14,7 @@ from thresher._arguments import Deadline, Device, Method, Metric, flag, number, 
 from thresher._arrays import Lists, Vectors
 from thresher._index import Index
 from thresher._knn import as_index, once
-from thresher._limits import limits
+from thresher._limits import former, limits
 from thresher._progress import Progress
 from thresher._result import Result
 
@@ -146,7 +146,7 @@ class Verification:
         answers may differ by what rounding changes; without, as of an Index, the rounded were.
     defects : list of dict
         ``{"query": .., "what": ..}`` of malformed and wrong answers, the first of them.
-    partial : int
+    unfinished : int
         Answers of stopped searches, which are only held to their open bound. With any, a
         Verification is not true.
     """
@@ -157,11 +157,17 @@ class Verification:
     defects: list[dict[str, Any]]
 
     @property
+    def unfinished(self) -> int:
+        return int(self.report["unfinished"])
+
+    @property
     def partial(self) -> int:
-        return int(self.report["partial"])
+        """The former name of ``unfinished``."""
+        former("partial", "unfinished")
+        return self.unfinished
 
     def __bool__(self) -> bool:
-        return not self.wrong.any() and not self.partial
+        return not self.wrong.any() and not self.unfinished
 
     def summary(self) -> str:
         """Return a few lines."""
@@ -173,8 +179,8 @@ class Verification:
             as_given = f"as given; answers may differ by what float32 changes of one, at most {rounded:.2g}"
             as_held = f"as float32 has them, largest change {rounded:.2g}"
             lines.append(f"rounded    values were compared {as_given if self.report.get('as_given') else as_held}")
-        if self.partial:
-            lines.append(f"partial    {self.partial} were stopped early: held to their open bound, no more")
+        if self.unfinished:
+            lines.append(f"unfinished {self.unfinished} were stopped early: held to their open bound, no more")
         lines += _stated(self.report.get("scores"))
         return "\n".join(lines + [f"           query {d['query']}: {d['what']}" for d in self.defects[:10]])
 
@@ -438,7 +444,7 @@ def verify(
     Returns
     -------
     Verification
-        True if no answer is wrong, or partial.
+        True if no answer is wrong, or unfinished.
     """
     wanted = once(queries, None, "exact")  # which needs the vectors alone
     index, own = as_index(vectors, metric, once=wanted, progress=progress, deadline=deadline)
@@ -469,6 +475,8 @@ def verify(
         arrays["rows"] = np.ascontiguousarray(given["answers"])
         if "scores" in given:
             arrays["scores"] = np.ascontiguousarray(given["scores"])
+        if isinstance(answers, Result) and scores is None:
+            arrays["scores64"] = np.ascontiguousarray(answers.scores64)
         if isinstance(answers, Result):
             arrays["certificates"] = answers._records
         if own:  # an Index has the rounded ones only

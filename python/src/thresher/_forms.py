@@ -71,8 +71,8 @@ FORMS: dict[str, Form] = {
         "ids are integers from 0 on, or strings; only -1 stands for none, and only in tables of one row a query",
     ),
     "truth as number": Form(
-        "k, delta, epsilon, min_score, max_score, max_distance, min_distance, threshold, limit, most, threads, seed, "
-        "deadline, scores, metric",
+        "k, delta, epsilon, min_score, max_score, max_distance, min_distance, threshold, limit, max_pairs, threads, "
+        "seed, deadline, scores, metric",
         ("a mask or an answer yes or no", "the numbers 0 and 1"),
         "a mask goes to filter; numbers are int or float",
         TypeError,

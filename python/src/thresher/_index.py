@@ -33,7 +33,7 @@ from thresher._arguments import (
     whole,
 )
 from thresher._arrays import Lists, Vectors
-from thresher._limits import Limits, limits
+from thresher._limits import Limits, limits, reach
 from thresher._progress import Progress, reporting
 from thresher._result import RangeResult, Result
 
@@ -447,8 +447,9 @@ class Index:
     def range_search(
         self,
         queries: Vectors,
-        threshold: npt.ArrayLike,
-        *,
+        *reached: npt.ArrayLike,
+        min_score: npt.ArrayLike | None = None,
+        max_distance: npt.ArrayLike | None = None,
         method: Method = "auto",
         delta: float = 0.01,
         exclude: Lists | None = None,
@@ -462,6 +463,7 @@ class Index:
         progress: Progress = None,
         deadline: Deadline = None,
         below: npt.ArrayLike | None = None,
+        threshold: npt.ArrayLike | None = None,
     ) -> RangeResult:
         """Return all vectors that reach a score, for each query, as ``range_search`` of FAISS does.
 
@@ -469,9 +471,10 @@ class Index:
         ----------
         queries : array (m, d) or (d,)
             As in `search`.
-        threshold : float or sequence (m,)
-            The least score, or for ``l2`` the greatest squared distance. A vector exactly there is
-            returned (FAISS leaves it out).
+        min_score, max_distance : float or sequence (m,)
+            The least score, or for ``l2`` the greatest squared distance; the one that the metric has can be
+            given by position, too. A vector exactly there is returned (FAISS leaves it out). `threshold` is
+            the former name of both.
         limit : int, optional
             At most so many of each query, the best.
         method, delta, exclude, max_score, min_distance, filter, exclude_self, query_ids, threads, progress,
@@ -482,7 +485,7 @@ class Index:
         Returns
         -------
         RangeResult
-            ``lims, scores, ids = index.range_search(queries, threshold)`` unpacks it. The answer of
+            ``lims, scores, ids = index.range_search(queries, 0.9)`` unpacks it. The answer of
             query j is at ``lims[j]:lims[j+1]``, best first.
         """
         given = self._asked(queries)
@@ -492,9 +495,10 @@ class Index:
             given, method, delta, 0.0, exclude, wanted, None, filter, exclude_self, None, threads
         )
         own = _ids.query_ids(query_ids, m)
-        floors = _arrays.column(threshold, "threshold", m)
+        limit_of, called = reach(self.metric, min_score, max_distance, threshold, by_position=reached)
+        floors = _arrays.column(limit_of, called, m)
         if np.isnan(floors).any():
-            raise ValueError(f"threshold: query {int(np.argmax(np.isnan(floors)))} has none (NaN)")
+            raise ValueError(f"{called}: query {int(np.argmax(np.isnan(floors)))} has none (NaN)")
         if limit is not None:
             fields["limit"] = whole(limit, "limit")
         if m == 0 or len(self) == 0:
@@ -509,7 +513,7 @@ class Index:
                 **none._described(),
             )
         arrays["floors"] = floors
-        names = {**wanted.names, "floors": "threshold", "min_score": "threshold"}
+        names = {**wanted.names, "floors": called, "min_score": called}
         reply, out = self._call("range", fields, arrays, progress=progress, deadline=deadline, names=names)
         return RangeResult(
             out["lims"],

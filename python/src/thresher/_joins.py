@@ -15,6 +15,7 @@ from thresher._arguments import Deadline, Device, Method, Metric, flag, number, 
 from thresher._arrays import Vectors
 from thresher._devices import depth
 from thresher._knn import as_index
+from thresher._limits import former, reach, renamed
 from thresher._progress import Progress
 
 if TYPE_CHECKING:
@@ -86,12 +87,14 @@ def knn_graph(
     metric: Metric | None = None,
     method: Method = "certain",
     delta: float = 0.01,
-    join: Literal["union", "mutual"] | None = None,
+    symmetric: bool = False,
+    mutual: bool = False,
     distances: bool = False,
     seed: int | None = None,
     device: Device = "auto",
     progress: Progress = None,
     deadline: Deadline = None,
+    join: Literal["union", "mutual"] | None = None,
 ) -> csr_matrix:
     """Return the graph of the k nearest neighbours of each vector among the others.
 
@@ -106,9 +109,9 @@ def knn_graph(
         norms a `MetricWarning` says that long vectors are near to all.
     method, delta
         By ``certain``, the default, no row of the graph is wrong.
-    join : {"union", "mutual"}, optional
-        Make the graph symmetric: join two vectors if either is a neighbour of the other, or if
-        both are.
+    symmetric, mutual : bool
+        Make the graph symmetric: connect two vectors if either is a neighbour of the other, or if
+        both are. Their former names are ``join="union"`` and ``join="mutual"``.
     distances : bool
         Hold distances in place of scores (``l2``: not squared; ``cosine``: 1 less the cosine), as
         scikit-learn, UMAP and Scanpy take them.
@@ -116,7 +119,7 @@ def knn_graph(
     Returns
     -------
     scipy.sparse.csr_matrix of float32 (n, n)
-        Without join each row has k entries, best first; call ``sort_indices()`` for what needs
+        A graph that is not symmetric has in each row has k entries, best first; call ``sort_indices()`` for what needs
         columns in order. Distances of 0 are stored.
 
     Raises
@@ -124,8 +127,7 @@ def knn_graph(
     ImportError
         If scipy is not installed.
     """
-    if join not in (None, "union", "mutual"):
-        raise ValueError(f"join: {join!r} is none of None, 'union', 'mutual'")
+    join = _connected(join, flag(symmetric, "symmetric"), flag(mutual, "mutual"))
     sparse = _scipy_sparse("knn_graph")
     lims, rows, scores, _, _ = neighbours(
         vectors,
@@ -142,6 +144,21 @@ def knn_graph(
     )
     n = len(lims) - 1
     return sparse.csr_matrix((scores, rows, lims), shape=(n, n))
+
+
+def _connected(join: str | None, symmetric: bool, mutual: bool) -> Literal["union", "mutual"] | None:
+    """Return which vectors a graph connects, by the present names or, with a warning, by the former one."""
+    if symmetric and mutual:
+        raise ValueError("mutual: symmetric is given, too; a graph is one of them")
+    if join is None:
+        return "union" if symmetric else "mutual" if mutual else None
+    if join not in ("union", "mutual"):
+        raise ValueError(f"join: {join!r} is none of None, 'union', 'mutual'")
+    name = "symmetric" if join == "union" else "mutual"
+    if symmetric or mutual:
+        raise ValueError(f"join: {'symmetric' if symmetric else 'mutual'} is given, too, which is its new name")
+    former(f"join={join!r}", f"{name}=True")
+    return "union" if join == "union" else "mutual"
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,17 +224,19 @@ class Pairs:
 
 def pairs(
     vectors: Vectors,
-    min_score: float,
+    min_score: float | None = None,
     others: Vectors | None = None,
     *,
+    max_distance: float | None = None,
     metric: Metric | None = None,
     method: Method = "certain",
     delta: float = 0.01,
-    most: int | None = None,
+    max_pairs: int | None = None,
     seed: int | None = None,
     device: Device = "auto",
     progress: Progress = None,
     deadline: Deadline = None,
+    most: int | None = None,
 ) -> Pairs:
     """Return all pairs of vectors that score at least so much: near duplicates, record linkage.
 
@@ -225,8 +244,8 @@ def pairs(
     ----------
     vectors : array (n, d), or Index
         What is compared with itself, each pair once, or with others.
-    min_score : float
-        The least score; for ``l2`` the greatest squared distance. One that no pair can have, such as a
+    min_score, max_distance : float
+        The least score, or for ``l2`` the greatest squared distance. One that no pair can have, such as a
         cosine above 1, is an error.
     others : array (o, d), optional
         What the vectors are compared with.
@@ -236,8 +255,8 @@ def pairs(
     method, delta
         By ``certain``, the default, no pair is missing; by ``adaptive`` each with probability at
         most delta.
-    most : int, optional
-        More pairs than this are an error, before they fill the memory.
+    max_pairs : int, optional
+        More pairs than this are an error, before they fill the memory. `most` is its former name.
 
     Returns
     -------
@@ -245,16 +264,18 @@ def pairs(
     """
     index, own = as_index(vectors, metric, seed=seed, device=device, progress=progress, deadline=deadline)
     try:
-        score = number(min_score, "min_score")
+        max_pairs = renamed("most", most, "max_pairs", max_pairs)
+        wanted, called = reach(index.metric, min_score, max_distance)
+        score = number(wanted, called)
         if not np.isfinite(score):
-            raise ValueError(f"min_score: {score} is not finite")
+            raise ValueError(f"{called}: {score} is not finite")
         fields: dict[str, Any] = {
             "min_score": score,
             "method": text(method, "method"),
             "delta": probability(delta, "delta"),
         }
-        if most is not None:
-            fields["most"] = whole(most, "most")
+        if max_pairs is not None:
+            fields["most"] = whole(max_pairs, "max_pairs")
         arrays: dict[str, npt.NDArray[Any]] = {}
         columns = len(index)
         if others is not None:
@@ -265,7 +286,12 @@ def pairs(
             if columns == 0:
                 raise ValueError("others: no rows; at least one is needed")
         reply, out = index._call(
-            "pairs", fields, arrays, progress=progress, deadline=deadline, names={"min_score": "min_score"}
+            "pairs",
+            fields,
+            arrays,
+            progress=progress,
+            deadline=deadline,
+            names={"min_score": called, "most": "max_pairs"},
         )
         _warn(reply)
         work = reply.pop("work")

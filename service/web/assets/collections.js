@@ -82,7 +82,7 @@ function entry(name) {
 
 function facts(i) {
   const basis = i.basis && i.basis !== "rotated" ? `, basis ${i.basis}` : "";
-  return `${count(i.count)} × ${count(i.dimension)}, ${i.metric}${basis}, ${bytes(i.bytes)}`;
+  return `${count(i.count)} × ${count(i.dim)}, ${i.metric}${basis}, ${bytes(i.bytes)}`;
 }
 
 function state(i) {

@@ -89,7 +89,7 @@ export class Search {
       const row = await this.#row(path, id, collection.texts && words, signal);
       if (!row) return this.#api.post(`${path}/search`, { ...body, texts: [id] }, signal);
       vector = row.vector;
-      if (others) body.deny = [row.id];
+      if (others) body.exclude = [row.id];
     }
     return this.#api.post(`${path}/search`, { ...body, queries: [vector] }, signal);
   }

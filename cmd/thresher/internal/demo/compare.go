@@ -126,7 +126,7 @@ func ratio(x, y float64) float64 {
 
 // judge counts in c the answers to comments from.. that differ from the dense scan's, and the
 // wrong ones among them.
-func (t *tour) judge(c *Comparison, from int, searched, dense *batch.Response) {
+func (t *tour) judge(c *DenseComparison, from int, searched, dense *batch.Response) {
 	c.Queries += len(searched.Answers)
 	c.SearchSeconds += searched.Took.Seconds()
 	c.DenseSeconds += dense.Took.Seconds()

@@ -213,7 +213,7 @@ func reportIsJSON(t *testing.T, r *Report) {
 		t.Fatal(err)
 	}
 	whole, ok := back["batch"].(map[string]any)
-	if !ok || whole["saving"] != r.Batch.Saving || back["atoms"] != float64(r.Atoms) {
+	if !ok || whole["saving"] != r.Batch.Saving || back["vectors"] != float64(r.Atoms) {
 		t.Errorf("%s", b)
 	}
 }
@@ -285,7 +285,7 @@ func TestJudge(t *testing.T) {
 		{answer(1), answer(1, 2), 1, 1},
 		{answer(), answer(1), 1, 1},
 	} {
-		var k Comparison
+		var k DenseComparison
 		tr.judge(&k, 0, c.got, c.want)
 		if k.Differing != c.differing || k.Wrong != c.wrong || k.Queries != 1 || k.WrongAllowed != .25 {
 			t.Errorf("%v for %v: %+v, want %d differing, %d wrong", c.got.Answers[0].IDs, c.want.Answers[0].IDs, k, c.differing, c.wrong)

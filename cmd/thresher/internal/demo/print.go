@@ -82,7 +82,7 @@ func (p *printer) batch(r *Report) {
 	}
 }
 
-func extrapolated(c *Comparison) string {
+func extrapolated(c *DenseComparison) string {
 	if c.Extrapolated {
 		return "extrapolated from " + thousands(c.Queries) + " queries"
 	}

@@ -4,14 +4,14 @@ import "thresher/batch"
 
 // Report holds every figure of a demo; the printed text contains no others.
 type Report struct {
-	Go        string `json:"go"`        // release whose comments were read
-	Source    string `json:"source"`    // folder, or "embedded extract"
-	License   string `json:"license"`   // of the texts
-	Atoms     int    `json:"atoms"`     // texts
-	Dimension int    `json:"dimension"` // coordinates of a text's vector
-	K         int    `json:"k"`         // answers for each query
-	Threads   int    `json:"threads"`   // of search and scan alike
-	Backend   string `json:"backend"`   // cpu or cuda
+	Go        string `json:"go"`      // release whose comments were read
+	Source    string `json:"source"`  // folder, or "embedded extract"
+	License   string `json:"license"` // of the texts
+	Atoms     int    `json:"vectors"` // texts
+	Dimension int    `json:"dim"`     // coordinates of a text's vector
+	K         int    `json:"k"`       // answers for each query
+	Threads   int    `json:"threads"` // of search and scan alike
+	Backend   string `json:"backend"` // cpu or cuda
 	// LoadSeconds is the time to read the texts, VectorSeconds to vectorize them,
 	// BuildSeconds to prepare the collection.
 	LoadSeconds   float64 `json:"load_seconds"`
@@ -59,11 +59,11 @@ type Batch struct {
 	NeededNoLuck     int     `json:"exact"`       // queries whose answer is exact
 	WentDense        int     `json:"dense"`       // queries for which the planner chose the dense scan
 
-	Compared Comparison `json:"compared"`
+	Compared DenseComparison `json:"compared"`
 }
 
-// Comparison covers the queries that were answered both ways, alternately.
-type Comparison struct {
+// DenseComparison covers the queries that were answered both ways, alternately.
+type DenseComparison struct {
 	Queries       int     `json:"queries"`
 	SearchSeconds float64 `json:"search_seconds"`
 	DenseSeconds  float64 `json:"dense_seconds"`

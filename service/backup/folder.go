@@ -38,15 +38,15 @@ func namePattern() *regexp.Regexp {
 	return regexp.MustCompile(`^(\.?)backup-\d{8}T\d{6}\.\d{3}Z(\.new|\.old)?$`)
 }
 
-// shelf is a folder of backups.
-type shelf struct{ dir string }
+// folder is that of backups.
+type folder struct{ dir string }
 
 // begin makes the folder of a new backup, under its temporary name.
-func (s shelf) begin(at time.Time) (name, path string, err error) {
+func (f folder) begin(at time.Time) (name, path string, err error) {
 	for ; ; at = at.Add(time.Millisecond) {
 		name = "backup-" + at.UTC().Format(nameTime)
-		path = filepath.Join(s.dir, "."+name+".new")
-		if _, err := os.Lstat(filepath.Join(s.dir, name)); err == nil {
+		path = filepath.Join(f.dir, "."+name+".new")
+		if _, err := os.Lstat(filepath.Join(f.dir, name)); err == nil {
 			continue
 		}
 		err = os.Mkdir(path, 0o700)
@@ -57,23 +57,23 @@ func (s shelf) begin(at time.Time) (name, path string, err error) {
 }
 
 // finish describes a backup and gives it its name.
-func (s shelf) finish(path string, b api.Backup) error {
+func (f folder) finish(path string, b api.Backup) error {
 	text, err := json.MarshalIndent(description{descriptionFormat, b}, "", "  ")
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(filepath.Join(path, descriptionName), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	out, err := os.OpenFile(filepath.Join(path, descriptionName), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return store.Full(err)
 	}
-	_, err = f.Write(append(text, '\n'))
-	if err = errors.Join(err, f.Sync(), f.Close(), atomicfile.FlushFolder(path)); err != nil {
+	_, err = out.Write(append(text, '\n'))
+	if err = errors.Join(err, out.Sync(), out.Close(), atomicfile.FlushFolder(path)); err != nil {
 		return store.Full(err)
 	}
-	if err := os.Rename(path, filepath.Join(s.dir, b.Name)); err != nil {
+	if err := os.Rename(path, filepath.Join(f.dir, b.Name)); err != nil {
 		return store.Full(err)
 	}
-	return atomicfile.FlushFolder(s.dir)
+	return atomicfile.FlushFolder(f.dir)
 }
 
 // read reads the description of a backup.
@@ -96,8 +96,8 @@ func read(dir string) (api.Backup, error) {
 }
 
 // list returns the complete backups, the newest first. Other folders are ignored.
-func (s shelf) list() ([]api.Backup, error) {
-	entries, err := os.ReadDir(s.dir)
+func (f folder) list() ([]api.Backup, error) {
+	entries, err := os.ReadDir(f.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -110,7 +110,7 @@ func (s shelf) list() ([]api.Backup, error) {
 		if !e.IsDir() || strings.HasPrefix(e.Name(), ".") || !pattern.MatchString(e.Name()) {
 			continue
 		}
-		if b, err := read(filepath.Join(s.dir, e.Name())); err == nil {
+		if b, err := read(filepath.Join(f.dir, e.Name())); err == nil {
 			b.Name = e.Name()
 			all = append(all, b)
 		}
@@ -122,8 +122,8 @@ func (s shelf) list() ([]api.Backup, error) {
 }
 
 // sweep removes what backups and removals that were killed have left.
-func (s shelf) sweep() error {
-	entries, err := os.ReadDir(s.dir)
+func (f folder) sweep() error {
+	entries, err := os.ReadDir(f.dir)
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (s shelf) sweep() error {
 		if parts := pattern.FindStringSubmatch(e.Name()); parts == nil || parts[1] == "" || parts[2] == "" {
 			continue
 		}
-		if err := os.RemoveAll(filepath.Join(s.dir, e.Name())); err != nil {
+		if err := os.RemoveAll(filepath.Join(f.dir, e.Name())); err != nil {
 			return err
 		}
 	}
@@ -141,18 +141,18 @@ func (s shelf) sweep() error {
 
 // retain removes the backups that are older than the newest keep without damage, and returns their
 // names; 0 keeps all.
-func (s shelf) retain(keep int) (removed []string, err error) {
+func (f folder) retain(keep int) (removed []string, err error) {
 	if keep < 1 {
 		return nil, nil
 	}
-	all, err := s.list()
+	all, err := f.list()
 	if err != nil {
 		return nil, err
 	}
 	whole := 0
 	for _, b := range all {
 		if whole == keep {
-			if err := s.remove(b.Name); err != nil {
+			if err := f.remove(b.Name); err != nil {
 				return removed, err
 			}
 			removed = append(removed, b.Name)
@@ -164,10 +164,10 @@ func (s shelf) retain(keep int) (removed []string, err error) {
 }
 
 // remove removes a backup; one that is killed leaves nothing that looks like a backup.
-func (s shelf) remove(name string) error {
-	gone := filepath.Join(s.dir, "."+name+".old")
-	if err := os.Rename(filepath.Join(s.dir, name), gone); err != nil {
+func (f folder) remove(name string) error {
+	gone := filepath.Join(f.dir, "."+name+".old")
+	if err := os.Rename(filepath.Join(f.dir, name), gone); err != nil {
 		return err
 	}
-	return errors.Join(atomicfile.FlushFolder(s.dir), os.RemoveAll(gone))
+	return errors.Join(atomicfile.FlushFolder(f.dir), os.RemoveAll(gone))
 }
