@@ -234,7 +234,7 @@ func (f *answersForm) rowColumns() []field[Result] {
 func (f *answersForm) arrays() []field[Result] {
 	fields := []field[Result]{f.idsField()}
 	if f.ids.wide && !f.ids.texts { // there is no number that pads, and is no id
-		fields = append(fields, field[Result]{Column{Name: countsName}, func(c *cell, r *Result) { c.integer = int64(r.Found()) }})
+		fields = append(fields, field[Result]{Column{Name: countsName}, func(c *tableCell, r *Result) { c.integer = int64(r.Found()) }})
 	}
 	if !f.rowsUnknown {
 		fields = append(fields, rowsField(rowsName))
@@ -255,7 +255,7 @@ func (f *answersForm) answerFields() []field[Result] {
 }
 
 func (f *answersForm) queryIDField(name string) field[Result] {
-	return field[Result]{f.queryIDs.column(name, false), func(c *cell, r *Result) { c.text = r.QueryID }}
+	return field[Result]{f.queryIDs.column(name, false), func(c *tableCell, r *Result) { c.text = r.QueryID }}
 }
 
 // idsField is the column of the ids, which are the row numbers if there are none.
@@ -263,7 +263,7 @@ func (f *answersForm) idsField() field[Result] {
 	if !f.ids.some {
 		return rowsField(idsName)
 	}
-	return field[Result]{f.ids.column(idsName, true), func(c *cell, r *Result) {
+	return field[Result]{f.ids.column(idsName, true), func(c *tableCell, r *Result) {
 		if c.texts = r.IDs; len(r.IDs) > 0 {
 			return
 		}
@@ -274,29 +274,29 @@ func (f *answersForm) idsField() field[Result] {
 }
 
 func queryField() field[Result] {
-	return field[Result]{Column{Name: "query"}, func(c *cell, r *Result) { c.integer = r.Query }}
+	return field[Result]{Column{Name: "query"}, func(c *tableCell, r *Result) { c.integer = r.Query }}
 }
 
 func rowsField(name string) field[Result] {
-	return field[Result]{Column{Name: name, List: true}, func(c *cell, r *Result) { c.integers = r.Rows }}
+	return field[Result]{Column{Name: name, List: true}, func(c *tableCell, r *Result) { c.integers = r.Rows }}
 }
 
 func scoresField() field[Result] {
-	return field[Result]{Column{Name: "scores", Type: Float32, List: true}, func(c *cell, r *Result) { c.floats = r.Scores }}
+	return field[Result]{Column{Name: "scores", Type: Float32, List: true}, func(c *tableCell, r *Result) { c.floats = r.Scores }}
 }
 
 func scores64Field() field[Result] {
-	return field[Result]{Column{Name: scores64Name, Type: Float64, List: true}, func(c *cell, r *Result) { c.doubles = r.Scores64 }}
+	return field[Result]{Column{Name: scores64Name, Type: Float64, List: true}, func(c *tableCell, r *Result) { c.doubles = r.Scores64 }}
 }
 
 // workFields say what an answer took, and what holds for it.
 func workFields() []field[Result] {
 	return []field[Result]{
-		{Column{Name: "pulls"}, func(c *cell, r *Result) { c.integer = r.Pulls }},
-		{Column{Name: "exact", Type: Bool}, func(c *cell, r *Result) { c.setBool(r.Exact) }},
-		{Column{Name: "complete", Type: Bool}, func(c *cell, r *Result) { c.setBool(!r.Partial) }},
-		{Column{Name: guaranteeName, Type: Text, Repeats: true, Length: mostGuarantee}, func(c *cell, r *Result) { c.text = r.Guarantee }},
-		{Column{Name: deltaName, Type: Float64}, func(c *cell, r *Result) { c.float = r.Delta }},
-		{Column{Name: epsilonName, Type: Float64}, func(c *cell, r *Result) { c.float = r.Epsilon }},
+		{Column{Name: "pulls"}, func(c *tableCell, r *Result) { c.integer = r.Pulls }},
+		{Column{Name: "exact", Type: Bool}, func(c *tableCell, r *Result) { c.setBool(r.Exact) }},
+		{Column{Name: "complete", Type: Bool}, func(c *tableCell, r *Result) { c.setBool(!r.Partial) }},
+		{Column{Name: guaranteeName, Type: Text, Repeats: true, Length: mostGuarantee}, func(c *tableCell, r *Result) { c.text = r.Guarantee }},
+		{Column{Name: deltaName, Type: Float64}, func(c *tableCell, r *Result) { c.float = r.Delta }},
+		{Column{Name: epsilonName, Type: Float64}, func(c *tableCell, r *Result) { c.float = r.Epsilon }},
 	}
 }

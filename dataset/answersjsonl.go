@@ -28,7 +28,7 @@ func AppendJSONL(dst []byte, r *Result, whole bool) []byte {
 type answerLine struct {
 	fields  []field[Result]
 	columns []Column
-	row     []cell
+	row     []tableCell
 	ids     int // the column of the ids that are no row numbers
 }
 
@@ -39,14 +39,14 @@ func newAnswerLine() *answerLine {
 	noIDs := func(r *Result) bool { return r.IDs == nil }
 	granted := func(r *Result) bool { return r.Guarantee != "" }
 	l := &answerLine{fields: []field[Result]{
-		{Column{Name: versionName}, func(c *cell, _ *Result) { c.integer = AnswersVersion }},
+		{Column{Name: versionName}, func(c *tableCell, _ *Result) { c.integer = AnswersVersion }},
 		queryField(),
-		{Column{Name: queryIDName, Type: Text}, func(c *cell, r *Result) {
+		{Column{Name: queryIDName, Type: Text}, func(c *tableCell, r *Result) {
 			c.missing, c.text, c.digits = r.QueryID == "", r.QueryID, isWhole(r.QueryID)
 		}},
-		{Column{Name: idsName, Type: Text, List: true}, func(c *cell, r *Result) { c.missing, c.texts = r.IDs == nil, r.IDs }},
+		{Column{Name: idsName, Type: Text, List: true}, func(c *tableCell, r *Result) { c.missing, c.texts = r.IDs == nil, r.IDs }},
 		rowsField(idsName).where(noIDs),
-		{Column{Name: idKindName, Type: Text}, func(c *cell, r *Result) { c.missing, c.text = r.IDs != nil, rowKind }},
+		{Column{Name: idKindName, Type: Text}, func(c *tableCell, r *Result) { c.missing, c.text = r.IDs != nil, rowKind }},
 		rowsField(rowsName).where(func(r *Result) bool { return len(r.Rows) == r.Found() }),
 		scoresField().where(func(r *Result) bool { return r.Scores != nil }),
 		scores64Field().where(func(r *Result) bool { return r.Scores64 != nil }),
@@ -60,18 +60,18 @@ func newAnswerLine() *answerLine {
 		l.fields = append(l.fields, f)
 	}
 	l.fields = append(l.fields,
-		field[Result]{Column{Name: "certificate", Type: JSON}, func(c *cell, r *Result) { c.missing, c.json = len(r.Certificate) == 0, r.Certificate }},
-		field[Result]{Column{Name: coversName, Type: JSON}, func(c *cell, r *Result) { c.missing, c.json = len(r.Covers) == 0, r.Covers }})
+		field[Result]{Column{Name: "certificate", Type: JSON}, func(c *tableCell, r *Result) { c.missing, c.json = len(r.Certificate) == 0, r.Certificate }},
+		field[Result]{Column{Name: coversName, Type: JSON}, func(c *tableCell, r *Result) { c.missing, c.json = len(r.Covers) == 0, r.Covers }})
 	for i := range l.fields {
 		l.columns = append(l.columns, l.fields[i].Column)
 	}
-	l.row = make([]cell, len(l.fields))
+	l.row = make([]tableCell, len(l.fields))
 	return l
 }
 
 // where is the field of those rows for which has is true.
 func (f field[T]) where(has func(of *T) bool) field[T] {
-	return field[T]{f.Column, func(c *cell, of *T) {
+	return field[T]{f.Column, func(c *tableCell, of *T) {
 		if c.missing = !has(of); !c.missing {
 			f.set(c, of)
 		}

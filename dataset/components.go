@@ -39,11 +39,11 @@ func WriteComponents(out io.Writer, format Format, each EachMember, t *Component
 
 // fields are the columns that a format has.
 func (t *ComponentTable) fields(format Format) []field[Member] {
-	labels := field[Member]{Column{Name: "labels", Type: Int32}, func(c *cell, m *Member) { c.integer = int64(m.Label) }}
+	labels := field[Member]{Column{Name: "labels", Type: Int32}, func(c *tableCell, m *Member) { c.integer = int64(m.Label) }}
 	numbers := []field[Member]{
-		{Column{Name: "component"}, func(c *cell, m *Member) { c.integer = m.Component }},
-		{Column{Name: "size"}, func(c *cell, m *Member) { c.integer = m.Size }},
-		{Column{Name: "keep", Type: Bool}, func(c *cell, m *Member) { c.setBool(m.Keep) }},
+		{Column{Name: "component"}, func(c *tableCell, m *Member) { c.integer = m.Component }},
+		{Column{Name: "size"}, func(c *tableCell, m *Member) { c.integer = m.Size }},
+		{Column{Name: "keep", Type: Bool}, func(c *tableCell, m *Member) { c.setBool(m.Keep) }},
 	}
 	switch format {
 	case NPY:
@@ -53,12 +53,12 @@ func (t *ComponentTable) fields(format Format) []field[Member] {
 	}
 	var fields []field[Member]
 	if t.Sides {
-		fields = append(fields, field[Member]{Column{Name: "side", Type: Text, Repeats: true}, func(c *cell, m *Member) { c.text = m.Side }})
+		fields = append(fields, field[Member]{Column{Name: "side", Type: Text, Repeats: true}, func(c *tableCell, m *Member) { c.text = m.Side }})
 	}
 	if t.Named || t.Sides && format == Parquet { // where it is null throughout without names
-		fields = append(fields, field[Member]{Column{Name: "id", Type: Text, Optional: true}, func(c *cell, m *Member) { c.text = m.Name }})
+		fields = append(fields, field[Member]{Column{Name: "id", Type: Text, Optional: true}, func(c *tableCell, m *Member) { c.text = m.Name }})
 	}
-	fields = append(fields, field[Member]{Column{Name: "row"}, func(c *cell, m *Member) { c.integer = m.Row }})
+	fields = append(fields, field[Member]{Column{Name: "row"}, func(c *tableCell, m *Member) { c.integer = m.Row }})
 	return append(fields, numbers...)
 }
 

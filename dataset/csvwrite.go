@@ -20,7 +20,7 @@ func writeCSV(out io.Writer, t *table) error {
 	if _, err := w.Write(line); err != nil {
 		return err
 	}
-	err := t.each(func(row []cell) error {
+	err := t.each(func(row []tableCell) error {
 		line = line[:0]
 		for i := range t.columns {
 			line = append(appendCSV(line, &t.columns[i], &row[i]), ',')
@@ -36,7 +36,7 @@ func writeCSV(out io.Writer, t *table) error {
 }
 
 // appendCSV appends a cell.
-func appendCSV(dst []byte, c *Column, value *cell) []byte {
+func appendCSV(dst []byte, c *Column, value *tableCell) []byte {
 	if c.Type == Text {
 		return appendCSVText(dst, value.text)
 	}

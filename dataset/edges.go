@@ -24,14 +24,14 @@ func WriteEdgesJSONL(rows EachResult, names []string, out io.Writer) error {
 // edgesOf is the table of the edges of rows, whose names may be nil.
 func edgesOf(rows EachResult, names []string) *table {
 	fields := []field[edge]{
-		{Column{Name: "source"}, func(c *cell, e *edge) { c.integer = e.source }},
-		{Column{Name: "target"}, func(c *cell, e *edge) { c.integer = e.target }},
-		{Column{Name: "score", Type: Float32}, func(c *cell, e *edge) { c.float = float64(e.score) }},
+		{Column{Name: "source"}, func(c *tableCell, e *edge) { c.integer = e.source }},
+		{Column{Name: "target"}, func(c *tableCell, e *edge) { c.integer = e.target }},
+		{Column{Name: "score", Type: Float32}, func(c *tableCell, e *edge) { c.float = float64(e.score) }},
 	}
 	if names != nil {
 		fields = append(fields,
-			field[edge]{Column{Name: "source_id", Type: Text}, func(c *cell, e *edge) { c.text = names[e.source] }},
-			field[edge]{Column{Name: "target_id", Type: Text}, func(c *cell, e *edge) { c.text = names[e.target] }})
+			field[edge]{Column{Name: "source_id", Type: Text}, func(c *tableCell, e *edge) { c.text = names[e.source] }},
+			field[edge]{Column{Name: "target_id", Type: Text}, func(c *tableCell, e *edge) { c.text = names[e.target] }})
 	}
 	t := tableOf(fields, func(do func(e *edge) error) error {
 		var e edge

@@ -13,7 +13,7 @@ import (
 func writeJSONL(out io.Writer, t *table) error {
 	w := bufio.NewWriterSize(out, streamBuffer)
 	var line []byte
-	err := t.each(func(row []cell) error {
+	err := t.each(func(row []tableCell) error {
 		line = appendLine(line[:0], t.columns, row)
 		_, err := w.Write(line)
 		return err
@@ -25,7 +25,7 @@ func writeJSONL(out io.Writer, t *table) error {
 }
 
 // appendLine appends a row as a JSON object and a newline.
-func appendLine(dst []byte, columns []Column, row []cell) []byte {
+func appendLine(dst []byte, columns []Column, row []tableCell) []byte {
 	separator := byte('{')
 	for i := range columns {
 		c := &columns[i]
@@ -41,7 +41,7 @@ func appendLine(dst []byte, columns []Column, row []cell) []byte {
 }
 
 // appendJSON appends a cell as JSON.
-func appendJSON(dst []byte, c *Column, of *cell) []byte {
+func appendJSON(dst []byte, c *Column, of *tableCell) []byte {
 	switch {
 	case c.Type == JSON:
 		return append(dst, of.json...)

@@ -104,7 +104,7 @@ func (n npzWriter) array(name, descr string, shape []int64, fill func(w *bufio.W
 // stream writes the elements of column i, in a pass of its own.
 func (t *table) stream(w *bufio.Writer, i int) error {
 	var element []byte
-	return t.count(func(row []cell) error {
+	return t.count(func(row []tableCell) error {
 		element = appendElements(element[:0], &t.columns[i], &row[i], int(t.width))
 		_, err := w.Write(element)
 		return err
@@ -119,7 +119,7 @@ func (n npzWriter) several(t *table, begin, end int) error {
 		header := appendNPYHeader(nil, c.descr(), t.shape(begin+i)...)
 		arrays[i] = append(make([]byte, 0, int64(len(header))+t.arraySize(begin+i)), header...)
 	}
-	err := t.count(func(row []cell) error {
+	err := t.count(func(row []tableCell) error {
 		for i := range arrays {
 			arrays[i] = appendElements(arrays[i], &t.columns[begin+i], &row[begin+i], int(t.width))
 		}
@@ -137,9 +137,9 @@ func (n npzWriter) several(t *table, begin, end int) error {
 }
 
 // count is each, and an error if there are not t.rows rows.
-func (t *table) count(do func(row []cell) error) error {
+func (t *table) count(do func(row []tableCell) error) error {
 	seen := int64(0)
-	err := t.each(func(row []cell) error {
+	err := t.each(func(row []tableCell) error {
 		if seen++; seen > t.rows {
 			return fmt.Errorf("more than the %d rows that were announced", t.rows)
 		}
@@ -192,7 +192,7 @@ func (c *Column) elementSize() int64 {
 }
 
 // appendElements appends the elements of a cell, a list's padded to a width.
-func appendElements(dst []byte, c *Column, of *cell, width int) []byte {
+func appendElements(dst []byte, c *Column, of *tableCell, width int) []byte {
 	if !c.List {
 		return appendElement(dst, c, &of.value)
 	}

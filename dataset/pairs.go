@@ -39,9 +39,9 @@ func WritePairs(out io.Writer, format Format, each EachPair, t *PairTable) error
 	named := t.NamesA != nil || t.NamesB != nil
 	both := named && format == Parquet // of which one may be null throughout
 	fields := []field[Pair]{
-		{Column{Name: "a"}, func(c *cell, p *Pair) { c.integer = p.A }},
-		{Column{Name: "b"}, func(c *cell, p *Pair) { c.integer = p.B }},
-		{Column{Name: "score", Type: Float32}, func(c *cell, p *Pair) { c.float = float64(p.Score) }},
+		{Column{Name: "a"}, func(c *tableCell, p *Pair) { c.integer = p.A }},
+		{Column{Name: "b"}, func(c *tableCell, p *Pair) { c.integer = p.B }},
+		{Column{Name: "score", Type: Float32}, func(c *tableCell, p *Pair) { c.float = float64(p.Score) }},
 	}
 	if t.NamesA != nil || both {
 		fields = append(fields, nameField("a_id", t.NamesA, func(p *Pair) int64 { return p.A }))
@@ -58,7 +58,7 @@ func WritePairs(out io.Writer, format Format, each EachPair, t *PairTable) error
 
 // nameField is the column of the names of rows, which may be nil.
 func nameField(name string, names []string, row func(p *Pair) int64) field[Pair] {
-	return field[Pair]{Column{Name: name, Type: Text, Optional: true}, func(c *cell, p *Pair) {
+	return field[Pair]{Column{Name: name, Type: Text, Optional: true}, func(c *tableCell, p *Pair) {
 		if names != nil {
 			c.text = names[row(p)]
 		}

@@ -37,7 +37,7 @@ func writeParquet(out io.Writer, t *table) error {
 		}
 	}
 	group := 0
-	err := t.each(func(row []cell) error {
+	err := t.each(func(row []tableCell) error {
 		longest, weight := 1, 1
 		if lists {
 			longest = longestList(columns, row)
@@ -67,7 +67,7 @@ func writeParquet(out io.Writer, t *table) error {
 }
 
 // longestList returns the number of values of the longest list of a row.
-func longestList(columns []parquetOut, row []cell) int {
+func longestList(columns []parquetOut, row []tableCell) int {
 	longest := 0
 	for i := range columns {
 		if columns[i].List {
@@ -126,7 +126,7 @@ type parquetOut struct {
 }
 
 // add appends a cell.
-func (p *parquetOut) add(c *cell) error {
+func (p *parquetOut) add(c *tableCell) error {
 	if p.List {
 		p.addList(c)
 	} else {
@@ -153,7 +153,7 @@ func (p *parquetOut) hand() error {
 }
 
 // addOne appends the value of a cell that is no list.
-func (p *parquetOut) addOne(c *cell) {
+func (p *parquetOut) addOne(c *tableCell) {
 	defined := 0
 	if p.Optional {
 		p.page += 5 // a row's place and its level
@@ -167,7 +167,7 @@ func (p *parquetOut) addOne(c *cell) {
 }
 
 // addList appends the values of a list.
-func (p *parquetOut) addList(c *cell) {
+func (p *parquetOut) addList(c *tableCell) {
 	n := c.length(&p.Column)
 	p.page += 8 + 2*max(1, n) // a row's place and the levels
 	if n == 0 {

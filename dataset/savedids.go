@@ -136,7 +136,7 @@ func WriteSavedIDs(out io.Writer, path string, ids []string) error {
 		form.see(id)
 		form.texts = form.texts || id == noID
 	}
-	t := tableOf([]field[string]{{form.column(SavedIDsArray, false), func(c *cell, id *string) { c.text = *id }}}, func(do func(id *string) error) error {
+	t := tableOf([]field[string]{{form.column(SavedIDsArray, false), func(c *tableCell, id *string) { c.text = *id }}}, func(do func(id *string) error) error {
 		for i := range ids {
 			if err := do(&ids[i]); err != nil {
 				return err

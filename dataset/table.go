@@ -46,8 +46,8 @@ type value struct {
 	text    string  // of Text; the digits where the column has Digits
 }
 
-// cell is the value of one row in one column, or the values of a list.
-type cell struct {
+// tableCell is the value of one row in one column, or the values of a list.
+type tableCell struct {
 	value
 	missing bool   // JSON lines have no such field in this row
 	digits  bool   // text holds the digits of a number, which JSON has without quotes
@@ -60,7 +60,7 @@ type cell struct {
 }
 
 // setBool sets the value of a column of Bool.
-func (c *cell) setBool(b bool) {
+func (c *tableCell) setBool(b bool) {
 	if c.integer = 0; b {
 		c.integer = 1
 	}
@@ -70,7 +70,7 @@ func (c *cell) setBool(b bool) {
 // been set for the row before; what its slices refer to stays unchanged while the row is in use.
 type field[T any] struct {
 	Column
-	set func(c *cell, of *T)
+	set func(c *tableCell, of *T)
 }
 
 // table is what codecs write.
@@ -85,7 +85,7 @@ type table struct {
 	rows, width int64
 	// each calls do with every row, a cell for each column, and returns its first error. Whenever it is called, it
 	// passes on the same rows. A row is valid during the call.
-	each func(do func(row []cell) error) error
+	each func(do func(row []tableCell) error) error
 }
 
 // tableOf returns the table of what each passes on, a row for each value.
@@ -94,8 +94,8 @@ func tableOf[T any](fields []field[T], each func(do func(of *T) error) error) *t
 	for i := range fields {
 		t.columns[i] = fields[i].Column
 	}
-	t.each = func(do func(row []cell) error) error {
-		row := make([]cell, len(fields))
+	t.each = func(do func(row []tableCell) error) error {
+		row := make([]tableCell, len(fields))
 		return each(func(of *T) error {
 			for i := range fields {
 				fields[i].set(&row[i], of)
@@ -114,7 +114,7 @@ type fact struct {
 }
 
 // length returns the number of values of a list.
-func (c *cell) length(of *Column) int {
+func (c *tableCell) length(of *Column) int {
 	switch {
 	case of.hasTexts():
 		return len(c.texts)
@@ -127,7 +127,7 @@ func (c *cell) length(of *Column) int {
 }
 
 // at returns value i of a list.
-func (c *cell) at(of *Column, i int) value {
+func (c *tableCell) at(of *Column, i int) value {
 	switch {
 	case of.hasTexts():
 		return value{text: c.texts[i]}

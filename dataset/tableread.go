@@ -59,7 +59,7 @@ type want struct {
 
 // readCell is a cell that is read, in the fields that its reading names.
 type readCell struct {
-	cell
+	tableCell
 	named bool // the id is a text
 }
 
