@@ -29,6 +29,14 @@ type choicesBefore struct {
 	}
 }
 
+// withoutLeases removes from the answer about a tournament how many duels are out, which ends with their leases.
+func withoutLeases(answer any) {
+	all, _ := answer.(map[string]any)
+	if state, ok := all["state"].(map[string]any); ok {
+		delete(state, "open")
+	}
+}
+
 // TestChoicesOfBefore: tournaments and slates of an earlier release are whole, go on, and answer what they
 // answered.
 func TestChoicesOfBefore(t *testing.T) {
@@ -56,6 +64,8 @@ func TestChoicesOfBefore(t *testing.T) {
 		t.Helper()
 		var got any
 		s.do("GET", path, nil).want(200).into(&got)
+		withoutLeases(got)
+		withoutLeases(want)
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("%s:\n%s", path, d)
 		}
