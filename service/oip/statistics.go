@@ -94,8 +94,8 @@ func (s *Statistics) Forget(name string) {
 	delete(s.models, name)
 }
 
-// Call is one request to a model, from Begin to End. It belongs to one goroutine.
-type Call struct {
+// ModelCall is one request to a model, from Begin to End. It belongs to one goroutine.
+type ModelCall struct {
 	of                  *Statistics
 	name                string
 	version             int64
@@ -106,15 +106,15 @@ type Call struct {
 }
 
 // Begin begins a request.
-func (s *Statistics) Begin(name string, version int64) *Call {
+func (s *Statistics) Begin(name string, version int64) *ModelCall {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.countsOf(name, version)
-	return &Call{of: s, name: name, version: version, began: time.Now()}
+	return &ModelCall{of: s, name: name, version: version, began: time.Now()}
 }
 
 // since returns the time since the last step.
-func (c *Call) since() time.Duration {
+func (c *ModelCall) since() time.Duration {
 	now := time.Now()
 	took := now.Sub(c.last)
 	c.last = now
@@ -122,21 +122,21 @@ func (c *Call) since() time.Duration {
 }
 
 // Turn records that the request has a slot, and how long it waited.
-func (c *Call) Turn(waited time.Duration) { c.queue, c.last = waited, time.Now() }
+func (c *ModelCall) Turn(waited time.Duration) { c.queue, c.last = waited, time.Now() }
 
 // Decoded records that its queries were read.
-func (c *Call) Decoded(queries int) { c.queries, c.input = queries, c.since() }
+func (c *ModelCall) Decoded(queries int) { c.queries, c.input = queries, c.since() }
 
 // Found records that the queries were answered, and counts the request before the answer is
 // sent, so that a client with its answer finds it counted.
-func (c *Call) Found() {
+func (c *ModelCall) Found() {
 	c.infer = c.since()
 	c.found = true
 	c.count(1)
 }
 
 // count adds the request to the successful ones, or removes it with -1.
-func (c *Call) count(n int64) {
+func (c *ModelCall) count(n int64) {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
 	to := c.of.countsOf(c.name, c.version)
@@ -159,7 +159,7 @@ func (c *Call) count(n int64) {
 }
 
 // End ends the request; err is its error, or nil.
-func (c *Call) End(err error) {
+func (c *ModelCall) End(err error) {
 	if err != nil && c.found {
 		c.count(-1) // the answer could not be sent
 	}
