@@ -20,7 +20,7 @@ test: ## the whole suite, offline, two to three minutes on two cores once compil
 test-modules: ## the Go tests of the other modules: benchmarks, end-to-end tests
 	$(call each,test $$module = . || $(GO) test ./...)
 
-# Its module has Kubernetes' types and promtool, minutes to compile.
+# Its module has Kubernetes' types.
 test-deploy: ## the files of deploy: manifests, units and rules are decoded and verified, and what they start is started
 	$(GO) vet -C deploy .
 	cd deploy && $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 .

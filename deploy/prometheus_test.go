@@ -7,26 +7,29 @@ import (
 	"testing"
 )
 
-// promtool is the command that checks Prometheus' files: the one that is installed or, for it takes minutes to compile, else
-// the one that go.mod pins.
-func promtool() []string {
-	if path, err := exec.LookPath("promtool"); err == nil {
-		return []string{path}
+// promtool returns the program that checks Prometheus' files: the one that is installed, or else the one that .ci/packages
+// unpacked. To compile it would take minutes and hundreds of modules.
+func promtool(t *testing.T) string {
+	for _, name := range []string{"promtool", "../build/promtool/usr/bin/promtool"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
 	}
-	return []string{"go", "tool", "promtool"}
+	t.Skip("promtool is missing: rules and configuration of Prometheus are not checked")
+	return ""
 }
 
 // TestPrometheus has promtool check the configuration and the rules, and try the rules.
 func TestPrometheus(t *testing.T) {
+	program := promtool(t)
 	for _, args := range []string{
 		"check config --syntax-only prometheus/prometheus.yaml",
 		"check rules --lint-fatal prometheus/alerts.yaml",
 		"test rules prometheus/alerts_test.yaml",
 	} {
-		command := append(promtool(), strings.Fields(args)...)
-		said, err := exec.Command(command[0], command[1:]...).CombinedOutput()
+		said, err := exec.Command(program, strings.Fields(args)...).CombinedOutput()
 		if err != nil {
-			t.Errorf("%v: %v\n%s", command, err, said)
+			t.Errorf("%s: %v\n%s", args, err, said)
 		}
 	}
 }
