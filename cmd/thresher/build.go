@@ -107,7 +107,7 @@ func (a *app) runBuild(cmd *cobra.Command, f *buildFlags) error {
 		}{info, columns, took.Seconds()})
 	}
 	t := cli.NewTable(a.Err)
-	t.Row("atoms", fmt.Sprintf("%d x %d, %s, basis %s", info.N, info.Dim, info.Metric, info.Basis))
+	t.Row("vectors", fmt.Sprintf("%d x %d, %s, basis %s", info.N, info.Dim, info.Metric, info.Basis))
 	columns.print(t)
 	describeRounding(t, info)
 	t.Row("file", fmt.Sprintf("%s, %s", f.out, megabytes(info.FileBytes)))

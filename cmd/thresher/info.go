@@ -94,7 +94,7 @@ func (a *app) describeCollection(in input, asJSON bool) error {
 	t := cli.NewTable(a.Out)
 	t.Row("file", info.Path)
 	t.Row("version", info.Version)
-	t.Row("atoms", info.N)
+	t.Row("vectors", info.N)
 	t.Row("dimension", info.Dim)
 	if info.Coordinates != nil {
 		t.Row("columns", "vectors from "+dataset.Ranges(info.Coordinates))
@@ -166,7 +166,7 @@ func (a *app) describeAnswers(ctx context.Context, in input, asJSON bool) error 
 	}
 	t.Row("queries", info.Queries)
 	if info.Queries > 0 {
-		t.Row("atoms", fmt.Sprintf("%d to %d an answer, %s", info.Shortest, info.Longest, info.IDs))
+		t.Row("vectors", fmt.Sprintf("%d to %d an answer, %s", info.Shortest, info.Longest, info.IDs))
 	}
 	scores := "none"
 	if info.Scores {

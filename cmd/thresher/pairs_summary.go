@@ -61,7 +61,7 @@ func (p *pairing) report() error {
 // print writes the summary as a table.
 func (s *pairsSummary) print(a *app) error {
 	t := cli.NewTable(a.Err)
-	t.Row("atoms", fmt.Sprintf("%d x %d, %s", s.Atoms, s.Dimension, s.Metric))
+	t.Row("vectors", fmt.Sprintf("%d x %d, %s", s.Atoms, s.Dimension, s.Metric))
 	s.columnsRead.print(t)
 	if s.PairsPerRowWith != nil {
 		t.Row("with", fmt.Sprintf("%d rows", s.Rows))

@@ -93,7 +93,7 @@ func TestResumeWithOtherSavedIDs(t *testing.T) {
 	for verb, args := range map[string][]string{
 		"search": {"--queries", vectors, "-k2"},
 		"graph":  {"-k2"},
-		"pairs":  {"--min-score", "9"},
+		"pairs":  {"--max-distance", "9"},
 	} {
 		out := filepath.Join(dir, verb+".jsonl")
 		args = append([]string{verb, "--vectors", prepared, "--out", out, "--resume"}, args...)

@@ -378,7 +378,7 @@ func (s *search) describe() {
 	if s.flags.ranged() {
 		s.summary.subject = tasks.Reaching
 	}
-	s.Log.Info("atoms ready", "atoms", s.atoms.N, "dimension", s.atoms.Dim, "load", s.atoms.load, "build", s.atoms.build)
+	s.Log.Info("vectors ready", "vectors", s.atoms.N, "dimension", s.atoms.Dim, "load", s.atoms.load, "build", s.atoms.build)
 }
 
 // report prints the summary. Partial answers return an exitError.

@@ -186,7 +186,7 @@ func TestResumeOfCompleteAnswers(t *testing.T) {
 	inTheWay := func() error { return os.Mkdir(out, 0o755) }
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	a := &app{App: &cli.App{In: strings.NewReader(""), Out: new(bytes.Buffer), Err: &spy{at: "atoms ready", do: inTheWay}}}
+	a := &app{App: &cli.App{In: strings.NewReader(""), Out: new(bytes.Buffer), Err: &spy{at: "vectors ready", do: inTheWay}}}
 	root := newRootCommand(a)
 	root.SetArgs(append(args, "--log-level", "info"))
 	if err := root.ExecuteContext(ctx); err == nil || !strings.Contains(err.Error(), "no answers are lost") {

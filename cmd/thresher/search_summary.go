@@ -110,7 +110,7 @@ func names[T ~string](counts map[T]int64, other string) string {
 // print writes the summary as a table.
 func (s *summary) print(a *app) error {
 	t := cli.NewTable(a.Err)
-	t.Row("atoms", fmt.Sprintf("%d x %d, %s", s.Atoms, s.Dimension, s.Metric))
+	t.Row("vectors", fmt.Sprintf("%d x %d, %s", s.Atoms, s.Dimension, s.Metric))
 	s.columnsRead.print(t)
 	if s.Graph != nil {
 		t.Row("graph", s.describeGraph())

@@ -75,8 +75,8 @@ func TestTruthForms(t *testing.T) {
 		{"gt.ibin", "", []string{"-k3"}, le(uint32(2), uint32(3), ids, distances), nil},
 		{"gt.neighbors.ibin", "gt.distances.fbin", []string{"-k3"}, le(uint32(2), uint32(3), ids), le(uint32(2), uint32(3), distances)},
 		{"gt.ivecs", "gt.fvecs", []string{"-k3"}, le(int32(3), ids[:3], int32(3), ids[3:]), le(int32(3), distances[:3], int32(3), distances[3:])},
-		{"range.ibin", "", []string{"--min-score", "4"}, le(uint32(2), uint32(5), []int32{4, 1}, []int32{1, 0, 2, 3, 3}, []float32{0, 1, 1, 4, 4}), nil},
-		{"short.ivecs", "short.fvecs", []string{"-k2", "--min-score", "4"}, le(int32(2), ids[:2], int32(2), []int32{3, -1}), le(int32(2), distances[:2], int32(2), []float32{4, float32(math.Inf(-1))})},
+		{"range.ibin", "", []string{"--max-distance", "4"}, le(uint32(2), uint32(5), []int32{4, 1}, []int32{1, 0, 2, 3, 3}, []float32{0, 1, 1, 4, 4}), nil},
+		{"short.ivecs", "short.fvecs", []string{"-k2", "--max-distance", "4"}, le(int32(2), ids[:2], int32(2), []int32{3, -1}), le(int32(2), distances[:2], int32(2), []float32{4, float32(math.Inf(-1))})},
 	} {
 		out := filepath.Join(dir, c.out)
 		args := append([]string{"truth", "--metric", "l2", "--vectors", atoms, "--queries", queries, "--out", out}, c.args...)
