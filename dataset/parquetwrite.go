@@ -27,7 +27,7 @@ func writeParquet(out io.Writer, t *table) error {
 	for _, f := range t.facts {
 		options = append(options, parquet.KeyValueMetadata(f.name, f.text))
 	}
-	w := parquet.NewWriter(out, options...)
+	w := parquet.NewGenericWriter[any](out, options...)
 	columns := make([]parquetOut, len(t.columns))
 	lists := slices.ContainsFunc(t.columns, func(c Column) bool { return c.List })
 	for i, to := range w.ColumnWriters() {
@@ -78,7 +78,7 @@ func longestList(columns []parquetOut, row []tableCell) int {
 }
 
 // flushParquet ends a row group, if it has rows.
-func flushParquet(w *parquet.Writer, columns []parquetOut) error {
+func flushParquet(w *parquet.GenericWriter[any], columns []parquetOut) error {
 	for i := range columns {
 		if err := columns[i].hand(); err != nil {
 			return err

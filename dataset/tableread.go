@@ -72,14 +72,6 @@ type cellError struct {
 func (e *cellError) Error() string { return e.err.Error() }
 func (e *cellError) Unwrap() error { return e.err }
 
-// inCell makes err, unless it is nil, that of a cell.
-func inCell(column int, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &cellError{column, err}
-}
-
 // placed adds its place to an error of next; said is a format of the error of a cell, by the column's name and what is
 // wrong. counted says that locate is told the column.
 func placed(t tableReader, wants []want, said string, counted bool, err error) error {

@@ -29,7 +29,7 @@ func (c *Client) Batch(ctx context.Context, id string) (api.Batch, error) {
 // Batches lists batches, newest first: those created before the batch with id after, or from the
 // newest on if after is "". limit 0 means the server's default.
 func (c *Client) Batches(ctx context.Context, after string, limit int) (api.Page[api.Batch], error) {
-	return answerAs[api.Page[api.Batch]](ctx, c, &call{method: http.MethodGet, path: []string{"v1", "batches"}, query: paging(after, limit)})
+	return answerAs[api.Page[api.Batch]](ctx, c, &call{method: http.MethodGet, path: []string{"v1", "batches"}, query: Paging(after, limit)})
 }
 
 // CancelBatch cancels a batch. Answers that were already computed are kept.

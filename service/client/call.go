@@ -51,7 +51,3 @@ func (c *Client) Stream(ctx context.Context, k Call) (io.ReadCloser, error) {
 	}
 	return resp.Body, nil
 }
-
-// Paging returns the query of a page of a list: of what comes after an id, "" for the first page, and of at most
-// limit entries, 0 for the server's default.
-func Paging(after string, limit int) url.Values { return paging(after, limit) }

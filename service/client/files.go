@@ -80,10 +80,12 @@ func (c *Client) File(ctx context.Context, id string) (api.File, error) {
 // Files lists the files uploaded before the file with id after; limit 0 means the server's
 // default.
 func (c *Client) Files(ctx context.Context, after string, limit int) (api.Page[api.File], error) {
-	return answerAs[api.Page[api.File]](ctx, c, &call{method: http.MethodGet, path: []string{"v1", "files"}, query: paging(after, limit)})
+	return answerAs[api.Page[api.File]](ctx, c, &call{method: http.MethodGet, path: []string{"v1", "files"}, query: Paging(after, limit)})
 }
 
-func paging(after string, limit int) url.Values {
+// Paging returns the query of a page of a list: of what comes after an id, "" for the first page, and of at most
+// limit entries, 0 for the server's default.
+func Paging(after string, limit int) url.Values {
 	q := url.Values{}
 	if after != "" {
 		q.Set("after", after)
