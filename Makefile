@@ -40,7 +40,7 @@ vet: ## go vet and gofmt
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt would change: $$unformatted"; exit 1; }
 
 vet-elsewhere: ## go vet for another system and another processor, without cgo
-	$(call each,GOOS=windows GOARCH=arm64 $(GO) vet ./...)
+	$(call each,export GOOS=windows GOARCH=arm64; packages=$$($(GO) list ./...); test -z "$$packages" || $(GO) vet $$packages)
 
 lint: ## staticcheck, of the version pinned here
 	$(call each,$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...)

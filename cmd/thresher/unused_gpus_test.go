@@ -65,7 +65,7 @@ func inChild(t *testing.T, env []string, args ...string) clitest.Result {
 	if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
-	return clitest.Result{cmd.ProcessState.ExitCode(), out.String(), errs.String()}
+	return clitest.Result{Code: cmd.ProcessState.ExitCode(), Out: out.String(), Err: errs.String()}
 }
 
 // needEmulator skips a test without the emulator.

@@ -10,6 +10,7 @@ import (
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/config"
+	"thresher/internal/cli"
 	"thresher/worker"
 )
 
