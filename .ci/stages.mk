@@ -79,15 +79,15 @@ NO_AVX512 = cpu.avx512f=off
 NO_AVX2 = cpu.avx512f=off,cpu.avx2=off
 test-kernels: ## the CPU backend without assembly, without AVX-512, and without AVX2; the pointers of all kernels
 	$(GO) test -short -vet=off -timeout 5m -gcflags=-d=checkptr ./simd
-	$(GO) test -short -vet=off -timeout 5m -skip '^TestCalibration$$' -tags noasm,purego ./simd ./cpu ./collection ./batch
+	$(GO) test -short -vet=off -timeout 5m -skip '^TestCalibration$$' -tags noasm,purego ./simd ./cpu/... ./collection ./batch
 	for off in $(NO_AVX512) $(NO_AVX2); do \
-	  GODEBUG=$$off $(GO) test -short -vet=off -count=1 -timeout 5m -skip '^(TestConformance|TestCalibration)$$' ./cpu || exit 1; \
+	  GODEBUG=$$off $(GO) test -short -vet=off -count=1 -timeout 5m -skip '^(TestConformance|TestCalibration)$$' ./cpu/... || exit 1; \
 	done
 
 kernel-sets: ## the same with all their data, and searches by each set of kernels, minutes
-	THRESHER_FULL=1 $(GO) test -vet=off -count=1 -timeout 60m -tags noasm,purego ./simd ./cpu ./collection ./batch
+	THRESHER_FULL=1 $(GO) test -vet=off -count=1 -timeout 60m -tags noasm,purego ./simd ./cpu/... ./collection ./batch
 	for off in $(NO_AVX512) $(NO_AVX2); do \
-	  GODEBUG=$$off THRESHER_FULL=1 $(GO) test -vet=off -count=1 -timeout 60m ./simd ./cpu ./collection ./batch || exit 1; \
+	  GODEBUG=$$off THRESHER_FULL=1 $(GO) test -vet=off -count=1 -timeout 60m ./simd ./cpu/... ./collection ./batch || exit 1; \
 	done
 
 # TestBestLowered runs its own binary, which fails under emulation. TestLists: portable Go and NEON return the lists of every
