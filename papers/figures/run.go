@@ -42,8 +42,9 @@ type RunOptions struct {
 	// Resume continues figures that were begun and computes those that were not; Overwrite begins all again. With neither, a
 	// figure whose folder has something is refused. They exclude each other.
 	Resume, Overwrite bool
-	// Progress, if not nil, is called after every point, and within one as far as it says, from several goroutines.
+	// Progress, if not nil, is called after every point, and Done after every figure.
 	Progress func(f *Figure, done, total int)
+	Done     func(Result)
 }
 
 // Result is what came of one figure.
@@ -95,6 +96,9 @@ func Run(ctx context.Context, o RunOptions) ([]Result, error) {
 		}
 		if err == nil {
 			results = append(results, result)
+			if o.Done != nil {
+				o.Done(result)
+			}
 		}
 	}
 	return results, errors.Join(failed...)
