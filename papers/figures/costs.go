@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// Cost is what a run of a figure took where it was measured: on two cores of an AMD EPYC.
+// Cost is what a run of a figure took where it was measured: on two cores of an Intel Xeon (family 6, model 207).
 type Cost struct {
 	Seconds float64 `json:"seconds"` // of the clock
 	MiB     int     `json:"mib"`     // the most memory that was resident

@@ -122,7 +122,7 @@ func newFigureRun(f *Figure, o *RunOptions) (*figureRun, error) {
 	if r.settings, err = ReadSettings(f.ID, o.Size); err != nil {
 		return nil, fmt.Errorf("%s: %w", f.ID, err)
 	}
-	if r.used, err = r.describe(); err != nil {
+	if r.used, err = describeSettings(r.settings, o.Seed); err != nil {
 		return nil, fmt.Errorf("%s: %w", f.ID, err)
 	}
 	if r.points, err = f.points(r.settings); err != nil {
@@ -149,13 +149,13 @@ func (f *Figure) points(s *Settings) (points []Point, err error) {
 	return points, nil
 }
 
-// describe is what determines the results, as SettingsFile keeps it.
-func (r *figureRun) describe() ([]byte, error) {
-	used, err := r.settings.Used()
+// describeSettings is what determines the results of a run, as SettingsFile keeps it.
+func describeSettings(s *Settings, seed uint64) ([]byte, error) {
+	used, err := s.Used()
 	if err != nil {
 		return nil, err
 	}
-	return fmt.Appendf(nil, "# %s, as it was computed\nsize: %s\nseed: %d\nsettings:\n%s", r.f.ID, r.o.Size, r.o.Seed, indented(used)), nil
+	return fmt.Appendf(nil, "# %s, as it was computed\nsize: %s\nseed: %d\nsettings:\n%s", s.ID, s.Size, seed, indented(used)), nil
 }
 
 func indented(text []byte) string {
