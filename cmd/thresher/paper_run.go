@@ -148,7 +148,11 @@ func (a *app) runPapers(ctx context.Context, f *paperRunFlags, ids []string) err
 }
 
 func (a *app) printFigure(r *figures.Result) {
-	text := fmt.Sprintf("%s: %s; %d points in %.1f s", r.ID, r.Verdict, r.Points, r.Seconds)
+	verdict := string(r.Verdict)
+	if r.Verdict == figures.Not {
+		verdict = "not reproduced"
+	}
+	text := fmt.Sprintf("%s: %s; %d points in %.1f s", r.ID, verdict, r.Points, r.Seconds)
 	if r.Resumed > 0 {
 		text += fmt.Sprintf(", %d of them by a former run", r.Resumed)
 	}
