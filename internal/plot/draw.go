@@ -3,6 +3,7 @@ package plot
 import (
 	"image/color"
 	"math"
+	"strings"
 
 	gonum "gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -86,7 +87,7 @@ func (c *Chart) draw(canvas draw.Canvas) error {
 		f.Variant, f.Size = "Sans", 10
 	}
 	p.Title.TextStyle.Font.Size, p.Title.Padding = 11, 6
-	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = c.Title, c.XLabel, c.YLabel
+	p.X.Label.Text, p.Y.Label.Text = c.XLabel, c.YLabel
 	legend.Top, legend.Left, legend.Padding = true, true, 4
 	grid := plotter.NewGrid()
 	grid.Horizontal.Color, grid.Vertical.Color = color.Gray{225}, color.Gray{225}
@@ -111,10 +112,26 @@ func (c *Chart) draw(canvas draw.Canvas) error {
 	scaleAxis(&p.Y, lowest, p.Y.Max, c.LogY)
 
 	beside := legend.Rectangle(canvas).Size().X + 12
-	p.Draw(c.drawLabels(p, draw.Crop(canvas, 0, -beside, 0, 0)))
+	area := draw.Crop(canvas, 0, -beside, 0, 0)
+	p.Title.Text = wrapped(p.Title.TextStyle, c.Title, area.Max.X-area.Min.X)
+	p.Draw(c.drawLabels(p, area))
 	side := draw.Crop(canvas, canvas.Max.X-canvas.Min.X-beside+12, 0, 0, -24)
 	legend.Draw(side)
 	return nil
+}
+
+// wrapped breaks a text between words into lines of at most a width.
+func wrapped(style draw.TextStyle, text string, width vg.Length) string {
+	var lines []string
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		longer := strings.TrimPrefix(line+" "+word, " ")
+		if line != "" && style.Width(longer) > width {
+			lines, longer = append(lines, line), word
+		}
+		line = longer
+	}
+	return strings.Join(append(lines, line), "\n")
 }
 
 // drawLabels draws the labels of logarithmic axes at the edges of an area and returns what is left of it. gonum takes such a
