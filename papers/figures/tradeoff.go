@@ -50,7 +50,7 @@ func newTradeoff(ctx context.Context, e *Env, name string, vectors []float32, d 
 	if t.stored, err = baseline.NewVectors(vectors, t.n, d); err != nil {
 		return nil, err
 	}
-	err = t.each(ctx, e, func(q int) error {
+	err = eachOf(ctx, e.Threads, len(queries), func(q int) error {
 		scores, err := trueScores(ctx, vectors, d, queries[q])
 		if err != nil {
 			return err
@@ -60,24 +60,6 @@ func newTradeoff(ctx context.Context, e *Env, name string, vectors []float32, d 
 		return nil
 	})
 	return t, err
-}
-
-// each calls do for every query, from Env.Threads goroutines, and returns the error of the first query that has one.
-func (t *tradeoff) each(ctx context.Context, e *Env, do func(q int) error) error {
-	failed := make([]error, len(t.queries))
-	var next atomic.Int64
-	var group sync.WaitGroup
-	for range e.Threads {
-		group.Go(func() {
-			for q := int(next.Add(1)) - 1; q < len(failed); q = int(next.Add(1)) - 1 {
-				if failed[q] = ctx.Err(); failed[q] == nil {
-					failed[q] = do(q)
-				}
-			}
-		})
-	}
-	group.Wait()
-	return cmp.Or(failed...)
 }
 
 // method is one at one setting.
@@ -96,7 +78,7 @@ func (t *tradeoff) row(ctx context.Context, e *Env, k int, m *method) (Row, erro
 		took   time.Duration
 	}
 	results := make([]result, len(t.queries))
-	if err := t.each(ctx, e, func(q int) error {
+	if err := eachOf(ctx, e.Threads, len(results), func(q int) error {
 		began := time.Now()
 		ids, effort, err := m.search(ctx, q, t.queries[q], k)
 		took := time.Since(began)
@@ -433,4 +415,27 @@ func savingAt(rows []Row, line string, bar float64, x func(r *Row) float64) floa
 // only returns the rows of a data set and k; "" and 0 are any.
 func only(rows []Row, data string, k int) []Row {
 	return slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return data != "" && r.Data != data || k != 0 && r.K != k })
+}
+
+// eachOf calls do for 0 to n-1 from so many goroutines and returns the first error by index, or the context's.
+func eachOf(ctx context.Context, threads, n int, do func(i int) error) error {
+	failed := make([]error, n)
+	var next atomic.Int64
+	var group sync.WaitGroup
+	for range threads {
+		group.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				if failed[i] = ctx.Err(); failed[i] == nil {
+					failed[i] = do(i)
+				}
+			}
+		})
+	}
+	group.Wait()
+	for _, err := range failed {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
