@@ -17,23 +17,32 @@ const checkVariant = "check of the width"
 // the same share of the rewards, and are as precise if the curve depends on the share alone. None if check_N is 0.
 func checkPoints(s *Settings, data string) []Point {
 	wide := s.Int("check_N")
+	c := check{n: s.Int("n"), k: s.Ints("k")[0], queries: s.Int("check_queries"), delta: s.Float("check_delta")}
+	epsilon := s.Float("check_epsilon")
 	if wide == 0 {
 		return nil
 	}
 	var points []Point
 	for _, d := range []int{s.Int("N"), wide} {
-		epsilon := s.Float("check_epsilon") * math.Sqrt(float64(s.Int("N"))/float64(d))
+		at := c
+		at.d, at.epsilon = d, epsilon*math.Sqrt(float64(s.Int("N"))/float64(d))
 		points = append(points, Point{Key: fmt.Sprintf("check N=%d", d), Rows: func(ctx context.Context, e *Env) ([]Row, error) {
-			return checkRows(ctx, e, s, data, d, epsilon)
+			return at.rows(ctx, e, data)
 		}})
 	}
 	return points
 }
 
-// checkRows computes products when they are pulled: no matrix exists. Their range is that of all products of all queries, which is
+// check is one setting of BoundedME at one size.
+type check struct {
+	n, d, k, queries int
+	epsilon, delta   float64
+}
+
+// rows computes products when they are pulled: no matrix exists. Their range is that of all products of all queries, which is
 // a little wider the more coordinates there are.
-func checkRows(ctx context.Context, e *Env, s *Settings, data string, d int, epsilon float64) ([]Row, error) {
-	n, m, k := s.Int("n"), s.Int("check_queries"), s.Ints("k")[0]
+func (c *check) rows(ctx context.Context, e *Env, data string) ([]Row, error) {
+	n, d, m, k := c.n, c.d, c.queries, c.k
 	value := iidValue(data)
 	atoms, source := iidSources(e, data)
 	queries := make([][]float64, m)
@@ -66,7 +75,7 @@ func checkRows(ctx context.Context, e *Env, s *Settings, data string, d int, eps
 			return err
 		}
 		out, err := papers.BoundedME(ctx, arms, papers.BoundedMEOptions{
-			K: k, Delta: s.Float("check_delta"), Epsilon: epsilon * float64(d) * (greatest - least), Lo: least, Hi: greatest,
+			K: k, Delta: c.delta, Epsilon: c.epsilon * float64(d) * (greatest - least), Lo: least, Hi: greatest,
 			Union: papers.Published, Seed: pointSeed(e.Seed, "coordinates") + uint64(q),
 		})
 		if err != nil {
@@ -89,7 +98,7 @@ func checkRows(ctx context.Context, e *Env, s *Settings, data string, d int, eps
 	}
 	r := Row{
 		Panel: "check", Algorithm: nameBoundedME, Variant: checkVariant, Data: data + ", computed", N: n, D: d, K: k, Draws: 1, Answers: m,
-		Setting: fmt.Sprintf("epsilon %.3g, delta %g", epsilon, s.Float("check_delta")),
+		Setting: fmt.Sprintf("epsilon %.3g, delta %g", c.epsilon, c.delta),
 	}
 	r.Multiplications, r.MultiplicationsSD = meanSD(pulls)
 	for _, found := range right {
