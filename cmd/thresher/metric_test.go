@@ -10,6 +10,7 @@ import (
 	"thresher/collection"
 	"thresher/internal/cli"
 	"thresher/internal/cli/clitest"
+	"thresher/internal/race"
 )
 
 // metricVerbs are the commands that compare vectors, with arguments for files of vectors.
@@ -30,6 +31,7 @@ func metricVerbs(dir, atoms, queries, answers string) map[string][]string {
 // TestMetricRequired: every command that is given vectors asks for the metric before it reads
 // them, and says what each looks for; a variable and a configuration file give it, too.
 func TestMetricRequired(t *testing.T) {
+	race.Skip(t, "what commands say of files; TestEveryMethodAnswers and TestGraphResumes run the same goroutines")
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 40, 8), vectorFile(t, dir, "q.npy", 2, 5, 8)
 	answers := filepath.Join(dir, "r.npz")
@@ -59,6 +61,7 @@ func TestMetricRequired(t *testing.T) {
 // TestMetricOfCollection: a prepared collection has its metric in every command, and another one
 // is refused with both named, by whatever it is given.
 func TestMetricOfCollection(t *testing.T) {
+	race.Skip(t, "what commands say of files; TestEveryMethodAnswers and TestGraphResumes run the same goroutines")
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 40, 8), vectorFile(t, dir, "q.npy", 2, 5, 8)
 	prepared, answers := filepath.Join(dir, "a.thresher"), filepath.Join(dir, "r.npz")
