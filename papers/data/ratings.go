@@ -113,7 +113,11 @@ func parseRating(fields []string) (Rating, error) {
 
 // number replaces the file's ids by numbers from 0.
 func (r *Ratings) number() {
-	var users, films [mostID + 1]bool
+	lastUser, lastFilm := 0, 0
+	for _, g := range r.Given {
+		lastUser, lastFilm = max(lastUser, g.User), max(lastFilm, g.Film)
+	}
+	users, films := make([]bool, lastUser+1), make([]bool, lastFilm+1)
 	for _, g := range r.Given {
 		users[g.User], films[g.Film] = true, true
 	}
@@ -127,9 +131,9 @@ func (r *Ratings) number() {
 		}
 		return place, count
 	}
-	userPlace, users1 := places(users[:])
-	filmPlace, films1 := places(films[:])
-	r.Users, r.Films = users1, films1
+	userPlace, userCount := places(users)
+	filmPlace, filmCount := places(films)
+	r.Users, r.Films = userCount, filmCount
 	for p, g := range r.Given {
 		r.Given[p].User, r.Given[p].Film = userPlace[g.User], filmPlace[g.Film]
 	}
