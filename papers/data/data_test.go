@@ -54,52 +54,36 @@ func fewRatings() *Ratings {
 	return r
 }
 
-// A set has the coordinates that its atoms promise, the same when read one by one and when stored.
+// A set has the coordinates that its atoms promise, the same when read one by one and by rows.
 func TestSetsAreRead(t *testing.T) {
 	for _, s := range every(t) {
 		n, d := s.Atoms.Len(), s.Atoms.Dim()
-		stored, err := Store(context.Background(), s.Atoms, 2)
+		rows, err := Rows(context.Background(), s.Atoms, 2)
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows, one, all := stored.Rows(), make([]float64, 1), make([]float64, n)
-		for i := range n {
-			for j := range d {
-				s.Atoms.Pull(j, []int{i}, one)
-				if float64(rows[i*d+j]) != one[0] || math.IsNaN(one[0]) || math.IsInf(one[0], 0) {
-					t.Fatalf("%s: atom %d, coordinate %d is %v, stored as %v", s.Name, i, j, one[0], rows[i*d+j])
+		column := make([]float64, 2)
+		for j := range d {
+			for i := range n {
+				arms := []int{i, n - 1 - i}
+				s.Atoms.Pull(j, arms, column)
+				for p, a := range arms {
+					if float64(rows[a*d+j]) != column[p] || math.IsNaN(column[p]) || math.IsInf(column[p], 0) {
+						t.Fatalf("%s: atom %d, coordinate %d is %v, in its row %v", s.Name, a, j, column[p], rows[a*d+j])
+					}
 				}
-			}
-		}
-		arms := []int{}
-		for i := range n {
-			arms = append(arms, n-1-i)
-		}
-		stored.Pull(d-1, arms, all)
-		for i, a := range arms {
-			if all[i] != float64(rows[a*d+d-1]) {
-				t.Errorf("%s: stored atom %d is read as %v", s.Name, a, all[i])
 			}
 		}
 		for q, query := range s.Queries {
 			if len(query) != d || s.Means != nil && len(s.Means[q]) != n {
 				t.Errorf("%s: query %d of %d coordinates", s.Name, q, len(query))
 			}
-			lo, hi := stored.Range(query)
-			for i, score := range stored.Scores(query) {
-				sum := 0.0
-				for j, x := range query {
-					p := float64(x) * float64(rows[i*d+j])
-					sum += p
-					if p < lo || p > hi {
-						t.Errorf("%s: product %v outside [%v, %v]", s.Name, p, lo, hi)
-					}
-				}
-				if math.Abs(sum-score) > 1e-9*math.Max(1, math.Abs(sum)) {
-					t.Errorf("%s: score %v, want %v", s.Name, score, sum)
-				}
-			}
 		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := Rows(ctx, Normal(2, 10, 1, 1).Atoms, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
 	}
 }
 
@@ -133,11 +117,10 @@ func TestMeansOfModels(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range []*Set{Normal(3, d, 2, 2), Correlated(3, d, 2), Mixed(3, d, 2, 2), Symmetric(3, d, 2, 2), Uniform(3, d, 2, 2), customers} {
-		stored, err := Store(context.Background(), s.Atoms, 1)
+		rows, err := Rows(context.Background(), s.Atoms, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows := stored.Rows()
 		for q, query := range s.Queries {
 			for i, want := range s.Means[q] {
 				sum, squares := 0.0, 0.0

@@ -62,10 +62,10 @@ func (r *Ratings) update(own, other []float64, rank int, sides func(Rating) (int
 			to[c] += g.Stars * x
 		}
 	}
-	gram := gramOf(other, rank)
+	gram, below := gramOf(other, rank), make([]float64, rank)
 	for i := 0; i < len(own); i += rank {
 		row := own[i : i+rank]
-		below := make([]float64, rank)
+		clear(below)
 		for a, x := range row {
 			for b, y := range gram[a*rank : (a+1)*rank] {
 				below[b] += x * y
@@ -170,14 +170,15 @@ func orthonormal(a *mat.Dense) {
 		}
 		var upper mat.TriDense
 		root.UTo(&upper)
+		u := upper.RawTriangular()
 		for i := range rows { // x U = a, row by row
 			row := a.RawRowView(i)
 			for c := range cols {
-				x := row[c]
-				for b := range c {
-					x -= row[b] * upper.At(b, c)
+				of := u.Data[c*u.Stride : c*u.Stride+cols]
+				row[c] /= of[c]
+				for b := c + 1; b < cols; b++ {
+					row[b] -= row[c] * of[b]
 				}
-				row[c] = x / upper.At(c, c)
 			}
 		}
 	}

@@ -21,11 +21,11 @@ func Prices(n, d, m int, seed uint64) *Set {
 			log += step*normal(noise, uint64(j)) - step*step/2
 		}
 	}
-	stored := &Stored{n: n, d: d, values: make([]float32, n*d)}
+	atoms := &matrix{n: n, d: d, rows: make([]float32, n*d)}
 	for i := range n {
-		walk(i, func(j int, price float32) { stored.values[j*n+i] = price })
+		walk(i, func(j int, price float32) { atoms.rows[i*d+j] = price })
 	}
-	s := &Set{Name: "prices", Atoms: stored}
+	s := &Set{Name: "prices", Atoms: atoms}
 	for q := range m {
 		x := make([]float32, d)
 		walk(n+q, func(j int, price float32) { x[j] = price })
