@@ -1,6 +1,7 @@
 package data
 
 import (
+	"compress/gzip"
 	"context"
 	"errors"
 	"io/fs"
@@ -252,5 +253,52 @@ func TestSong(t *testing.T) {
 	}
 	if math.Abs(sums["D4"]) > 1e-9 || len(sums) != 10 {
 		t.Errorf("D4, which is not played: %v", sums["D4"])
+	}
+}
+
+func TestPixels(t *testing.T) {
+	write := func(text string) string {
+		path := filepath.Join(t.TempDir(), "images.gz")
+		f, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		z := gzip.NewWriter(f)
+		if _, err := z.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(z.Close(), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	const header = "\x00\x00\x08\x03\x00\x00\x00\x03\x00\x00\x00\x02\x00\x00\x00\x02" // 3 images of 2 x 2
+	s, err := Pixels(write(header+"abcdefghijkl"), 0, 3, 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := Rows(context.Background(), s.Atoms, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[float32]bool{}
+	for _, x := range append(rows, s.Queries[0]...) {
+		seen[x] = true
+	}
+	// A pixel's values in two images differ by a whole number of images, 4 values each.
+	if len(rows) != 9 || len(seen) != 12 || int(rows[1]-rows[0])%4 != 0 {
+		t.Errorf("atoms %v, query %v", rows, s.Queries[0])
+	}
+	for text, want := range map[string]string{
+		header + "abc":                  "3 bytes of pixels, 3 images of 4 pixels have 12",
+		"\x00\x00\x08\x01" + header[4:]: "magic number 0x801",
+		header[:9]:                      "header",
+	} {
+		if _, err := Pixels(write(text), 0, 3, 1, 1); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "images.gz") {
+			t.Errorf("%q: error %v, want %q", text, err, want)
+		}
+	}
+	if _, err := Pixels(write(header+"abcdefghijkl"), 4, 3, 1, 1); err == nil {
+		t.Error("five of four pixels")
 	}
 }
