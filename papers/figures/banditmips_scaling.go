@@ -339,7 +339,10 @@ func noteBanditMIPS1(_ *Settings, rows []Row) Note {
 		}
 	}
 	slope, half := exponent(ofLine(ofData(rows, setNormal), nameBanditMIPS, variantText))
-	n.Ours = fmt.Sprintf("NORMAL_CUSTOM: exponent %.2f +- %.2f; their program on CORRELATED at d = 10^4: %s, draws from %s to %s (%d)", slope, half, short(mean), short(low), short(high), draws)
+	n.Ours = fmt.Sprintf("NORMAL_CUSTOM: exponent %.2f +- %.2f", slope, half)
+	if draws > 0 {
+		n.Ours += fmt.Sprintf("; their program on CORRELATED at d = 10^4: %s, draws from %s to %s (%d)", short(mean), short(low), short(high), draws)
+	}
 	n.Theirs = "NORMAL_CUSTOM: exponent .86 of their log; CORRELATED at 10^4: 14.9k, one draw"
 	return n
 }
