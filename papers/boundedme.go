@@ -136,8 +136,8 @@ type RewardLists interface {
 }
 
 // BoundedMEOfLists is BoundedME over n lists of d rewards, all of them in [opt.Lo, opt.Hi], whose order is theirs; opt.Seed
-// has no meaning. The guarantee holds if every order is uniformly random, or if no prefix of it tells more of the list than
-// that of a random one.
+// has no meaning. Its guarantee is for lists in a uniformly random order: for those in another, such as the paper's figure 1
+// has, it shows nothing but what came out. Errors are those of BoundedME.
 func BoundedMEOfLists(ctx context.Context, lists RewardLists, n, d int, opt BoundedMEOptions) (Outcome, error) {
 	if lists == nil || n < 1 || d < 1 {
 		return Outcome{}, fmt.Errorf("boundedme: %w: %d lists of %d rewards, given: %t", ErrNoArms, n, d, lists != nil)

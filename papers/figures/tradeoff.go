@@ -3,7 +3,6 @@ package figures
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -50,7 +49,7 @@ func newTradeoff(ctx context.Context, e *Env, name string, vectors []float32, d 
 	if t.stored, err = baseline.NewVectors(vectors, t.n, d); err != nil {
 		return nil, err
 	}
-	err = t.each(ctx, e, func(q int) error {
+	err = eachOf(ctx, e.Threads, len(queries), func(q int) error {
 		scores, err := trueScores(ctx, vectors, d, queries[q])
 		if err != nil {
 			return err
@@ -62,76 +61,62 @@ func newTradeoff(ctx context.Context, e *Env, name string, vectors []float32, d 
 	return t, err
 }
 
-// each calls do for every query, from Env.Threads goroutines, and returns the error of the first query that has one.
-func (t *tradeoff) each(ctx context.Context, e *Env, do func(q int) error) error {
-	failed := make([]error, len(t.queries))
-	var next atomic.Int64
-	var group sync.WaitGroup
-	for range e.Threads {
-		group.Go(func() {
-			for q := int(next.Add(1)) - 1; q < len(failed); q = int(next.Add(1)) - 1 {
-				if failed[q] = ctx.Err(); failed[q] == nil {
-					failed[q] = do(q)
-				}
-			}
-		})
-	}
-	group.Wait()
-	return cmp.Or(failed...)
-}
-
 // method is one at one setting.
 type method struct {
 	algorithm, variant, setting string
 	preprocessing               float64       // multiplications
 	built                       time.Duration // what precedes the first query, of all settings that share an index
-	search                      func(ctx context.Context, q int, query []float32, k int) (ids []int, effort baseline.Effort, err error)
+	// nested says that its answer for k is the beginning of its answer for more, with the same work.
+	nested bool
+	search func(ctx context.Context, q int, query []float32, k int) (ids []int, effort baseline.Effort, err error)
 }
 
-// row is what a method finds and takes, as the mean over the queries.
-func (t *tradeoff) row(ctx context.Context, e *Env, k int, m *method) (Row, error) {
-	type result struct {
-		right  int
-		effort baseline.Effort
-		took   time.Duration
-	}
-	results := make([]result, len(t.queries))
-	if err := t.each(ctx, e, func(q int) error {
+// answered is what a method did for one query.
+type answered struct {
+	ids    []int
+	effort baseline.Effort
+	took   time.Duration
+}
+
+// answers are those of a method to all queries.
+func (t *tradeoff) answers(ctx context.Context, e *Env, k int, m *method) ([]answered, error) {
+	out := make([]answered, len(t.queries))
+	return out, eachOf(ctx, e.Threads, len(out), func(q int) error {
 		began := time.Now()
 		ids, effort, err := m.search(ctx, q, t.queries[q], k)
-		took := time.Since(began)
+		out[q] = answered{ids, effort, time.Since(began)}
 		if err != nil {
 			return fmt.Errorf("%s, %s, %s: %w", t.name, m.algorithm, m.setting, err)
 		}
+		return nil
+	})
+}
+
+// row is what a method found and took, as the mean over the queries; of longer answers the first k count.
+func (t *tradeoff) row(k int, m *method, answers []answered) Row {
+	r := Row{
+		Algorithm: m.algorithm, Variant: m.variant, Setting: m.setting, Data: t.name, N: t.n, D: t.d, K: k, Draws: 1,
+		Answers: len(answers), Preprocessing: m.preprocessing, BuildWall: m.built,
+	}
+	multiplications, walls := make([]float64, len(answers)), make([]time.Duration, len(answers))
+	for q, a := range answers {
 		right := 0
-		for _, id := range ids {
+		for _, id := range a.ids[:min(k, len(a.ids))] {
 			if reaches(t.vectors[id*t.d:(id+1)*t.d], t.queries[q], t.truths[q][k-1]) {
 				right++
 			}
 		}
-		results[q] = result{min(right, k), effort, took}
-		return nil
-	}); err != nil {
-		return Row{}, err
-	}
-	r := Row{
-		Algorithm: m.algorithm, Variant: m.variant, Setting: m.setting, Data: t.name, N: t.n, D: t.d, K: k, Draws: 1,
-		Answers: len(results), Preprocessing: m.preprocessing, BuildWall: m.built,
-	}
-	multiplications, walls := make([]float64, len(results)), make([]time.Duration, len(results))
-	for q, found := range results {
-		r.Precision += float64(found.right) / float64(k*len(results))
-		r.Comparisons += float64(found.effort.Comparisons) / float64(len(results))
-		if found.right < k {
+		r.Precision += float64(right) / float64(k*len(answers))
+		r.Comparisons += float64(a.effort.Comparisons) / float64(len(answers))
+		if right < k {
 			r.Wrong++
 		}
-		multiplications[q], walls[q] = float64(found.effort.Multiplications), found.took
+		multiplications[q], walls[q] = float64(a.effort.Multiplications), a.took
 	}
 	r.Multiplications, r.MultiplicationsSD = meanSD(multiplications)
-	slices.Sort(walls)
-	r.Wall = walls[len(walls)/2]
+	r.Wall = median(walls)
 	t.place(&r)
-	return r, nil
+	return r
 }
 
 // place sets what a trade-off shows of a row.
@@ -142,12 +127,20 @@ func (t *tradeoff) place(r *Row) {
 // rows measures methods for every k.
 func (t *tradeoff) rows(ctx context.Context, e *Env, ks []int, methods []method) (rows []Row, err error) {
 	for i := range methods {
-		for _, k := range ks {
-			r, err := t.row(ctx, e, k, &methods[i])
-			if err != nil {
+		m := &methods[i]
+		var answers []answered
+		if m.nested {
+			if answers, err = t.answers(ctx, e, slices.Max(ks), m); err != nil {
 				return nil, err
 			}
-			rows = append(rows, r)
+		}
+		for _, k := range ks {
+			if !m.nested {
+				if answers, err = t.answers(ctx, e, k, m); err != nil {
+					return nil, err
+				}
+			}
+			rows = append(rows, t.row(k, m, answers))
 		}
 		e.Progress(i+1, len(methods))
 	}
@@ -157,7 +150,7 @@ func (t *tradeoff) rows(ctx context.Context, e *Env, ks []int, methods []method)
 // by is the method of a baseline at a setting.
 func by(algorithm string, s baseline.Searcher, built time.Duration) method {
 	return method{
-		algorithm: algorithm, setting: s.String(), built: built, preprocessing: float64(s.Preprocessing().Multiplications),
+		algorithm: algorithm, setting: s.String(), built: built, preprocessing: float64(s.Preprocessing().Multiplications), nested: true,
 		search: func(ctx context.Context, _ int, query []float32, k int) ([]int, baseline.Effort, error) {
 			found, err := s.Search(ctx, query, k)
 			return found.IDs, found.Effort, err
@@ -354,25 +347,36 @@ func front(rows []Row, x func(r *Row) float64) []Row {
 // byMultiplications is a row's saving in multiplications.
 func byMultiplications(r *Row) float64 { return r.X }
 
-// byWall returns savings of time against the naive row of the same data and k, which is among the rows.
+// byWall returns savings of time against the naive scan of the same data and k, at the same point if that has one: what a
+// machine had to do besides was then about the same. It fails if a row has none to be compared with.
 func byWall(rows []Row) (func(r *Row) float64, error) {
 	type place struct {
-		data string
-		d, k int
+		point, data string
+		d, k        int
 	}
 	naive := map[place]time.Duration{}
 	for _, r := range rows {
-		if r.Algorithm == nameNaive {
-			naive[place{r.Data, r.D, r.K}] = r.Wall
+		if r.Algorithm != nameNaive {
+			continue
+		}
+		naive[place{r.Point, r.Data, r.D, r.K}] = r.Wall
+		if anywhere := (place{"", r.Data, r.D, r.K}); naive[anywhere] == 0 {
+			naive[anywhere] = r.Wall
 		}
 	}
-	for _, r := range rows {
-		if naive[place{r.Data, r.D, r.K}] <= 0 {
-			return nil, errors.New(r.Data + ": no time of the naive scan")
+	of := func(r *Row) time.Duration {
+		return cmp.Or(naive[place{r.Point, r.Data, r.D, r.K}], naive[place{"", r.Data, r.D, r.K}])
+	}
+	for i := range rows {
+		if of(&rows[i]) <= 0 {
+			return nil, fmt.Errorf("%s, d = %d, k = %d: no time of the naive scan", rows[i].Data, rows[i].D, rows[i].K)
 		}
 	}
 	return func(r *Row) float64 {
-		return float64(naive[place{r.Data, r.D, r.K}]) / float64(max(1, r.Wall))
+		if r.Wall <= 0 {
+			return 0
+		}
+		return float64(of(r)) / float64(r.Wall)
 	}, nil
 }
 
@@ -410,10 +414,9 @@ func tradeoffCharts(title string, rows []Row) []plot.Chart {
 		Series: tradeoffLines(rows, byMultiplications),
 	}}
 	if wall, err := byWall(rows); err == nil { // rows of a part of a figure may lack the naive scan
-		timed := slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.Wall <= 0 })
 		charts = append(charts, plot.Chart{
 			Title: title + ", by time", XLabel: "time of the naive scan / time of a query, one core", YLabel: "precision", LogX: true,
-			Series: tradeoffLines(timed, wall),
+			Series: tradeoffLines(rows, wall),
 		})
 	}
 	return slices.DeleteFunc(charts, func(c plot.Chart) bool { return len(c.Series) == 0 })
@@ -433,4 +436,27 @@ func savingAt(rows []Row, line string, bar float64, x func(r *Row) float64) floa
 // only returns the rows of a data set and k; "" and 0 are any.
 func only(rows []Row, data string, k int) []Row {
 	return slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return data != "" && r.Data != data || k != 0 && r.K != k })
+}
+
+// eachOf calls do for 0 to n-1 from so many goroutines and returns the first error by index, or the context's.
+func eachOf(ctx context.Context, threads, n int, do func(i int) error) error {
+	failed := make([]error, n)
+	var next atomic.Int64
+	var group sync.WaitGroup
+	for range threads {
+		group.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				if failed[i] = ctx.Err(); failed[i] == nil {
+					failed[i] = do(i)
+				}
+			}
+		})
+	}
+	group.Wait()
+	for _, err := range failed {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
