@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"math"
 	"path/filepath"
-	"slices"
 
 	"thresher/papers"
 	"thresher/papers/baseline"
@@ -54,7 +53,7 @@ func (t *tradeoff) text(sigma, delta float64, seed uint64) method {
 func (t *tradeoff) trueSigmas(ctx context.Context, e *Env, seed uint64) (sigmas []float64, multiplications float64, err error) {
 	atoms := t.columnMajor()
 	sigmas = make([]float64, len(t.queries))
-	err = t.each(ctx, e, func(q int) error {
+	err = eachOf(ctx, e.Threads, len(sigmas), func(q int) error {
 		arms, err := papers.NewProducts(atoms, t.queries[q])
 		if err != nil {
 			return err
@@ -67,12 +66,7 @@ func (t *tradeoff) trueSigmas(ctx context.Context, e *Env, seed uint64) (sigmas 
 
 // textTrue is Algorithm 1 with the sigma that a query's products have, whose computation is preprocessing.
 func (t *tradeoff) textTrue(sigmas []float64, multiplications, delta float64, seed uint64) method {
-	low, high := slices.Min(sigmas), slices.Max(sigmas)
-	setting := fmt.Sprintf("sigma %.3g to %.3g, delta %g", low, high, delta)
-	if len(sigmas) == 1 {
-		setting = fmt.Sprintf("sigma %.3g, delta %g", low, delta)
-	}
-	m := t.bandit(nameBanditMIPS, variantTrue, setting,
+	m := t.bandit(nameBanditMIPS, variantTrue, fmt.Sprintf("delta %g", delta),
 		func(ctx context.Context, q int, arms papers.Arms, _ []float32, k int) (papers.Outcome, error) {
 			return papers.BanditMIPS(ctx, arms, papers.BanditMIPSOptions{K: k, Delta: delta, Sigma: sigmas[q], Seed: seed + uint64(q)})
 		})
