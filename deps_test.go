@@ -85,6 +85,7 @@ var knows = map[string][]string{
 	"internal/plaintext":       {},
 	"internal/release":         {},
 	"internal/draws":           {},
+	"internal/race":            {},
 	"internal/sniffers":        {},
 	"internal/vectors":         {},
 	"e2e":                      {"internal/vectors"},

@@ -241,6 +241,14 @@ func (r *figureRun) run(ctx context.Context) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	python, err := readPython(os.DirFS(r.dir))
+	if err != nil {
+		return Result{}, fmt.Errorf("%s: %w", r.dir, err)
+	}
+	rows = append(rows, python...)
+	r.missing = slices.DeleteFunc(r.missing, func(m Missing) bool {
+		return slices.ContainsFunc(python, func(row Row) bool { return row.Point == m.Point })
+	})
 	note, err := r.finish(rows)
 	if err != nil {
 		return Result{}, err
@@ -343,7 +351,7 @@ func (r *figureRun) compute(ctx context.Context, p Point, first int64, totals []
 
 // rowsOf computes a point, before which so many are done. Its errors name it.
 func (r *figureRun) rowsOf(ctx context.Context, p Point, before int) (rows []Row, err error) {
-	e := &Env{Seed: r.o.Seed, Threads: r.o.Threads, Folder: r.o.Folder, Progress: func(done, total int) {
+	e := &Env{Seed: r.o.Seed, Threads: r.o.Threads, Folder: r.o.Folder, Out: r.dir, Progress: func(done, total int) {
 		r.progress(float64(before) + min(1, float64(done)/float64(max(1, total))))
 	}}
 	err = guarded(func() (err error) { rows, err = p.Rows(ctx, e); return err })
