@@ -24,6 +24,8 @@ type Figure struct {
 	Seed   uint64
 	// Workers is as in Simulation.
 	Workers int
+	// Panels are those to be simulated, in ascending order; empty is both.
+	Panels []int
 	// Arms are the values of K on the axis. Gammas are those of the lower panel of figure 2,
 	// at K = FixedArms. Empty or 0 selects a default; the paper's text gives 500 for the
 	// last and no value for the others.
@@ -185,7 +187,15 @@ func (g *Figure) settings() ([]setting, error) {
 	default:
 		return nil, fmt.Errorf("duel: figure %d; there are 1 and 2", g.Number)
 	}
-	return all, nil
+	if len(g.Panels) == 0 {
+		return all, nil
+	}
+	for i, panel := range g.Panels {
+		if panel < 0 || panel > 1 || i > 0 && panel <= g.Panels[i-1] {
+			return nil, fmt.Errorf("duel: figure %d: panels %v; 0, 1 or both, in order", g.Number, g.Panels)
+		}
+	}
+	return slices.DeleteFunc(all, func(s setting) bool { return !slices.Contains(g.Panels, s.panel) }), nil
 }
 
 // sum summarises the outcomes of the point's trials.
