@@ -28,6 +28,7 @@ var common = map[string]string{
 	"Set":       "a finite set of its package's things, in their order",
 	"Source":    "where vectors or random numbers come from",
 	"Store":     "keeps things of one kind in a data folder",
+	"Verdict":   "what a comparison or a check came to",
 	"call":      "one request of a client and its answer, while they are under way",
 	"change":    "one step from a state that was kept to the next",
 	"failure":   "why something was not done, in the form in which it is kept or sent",

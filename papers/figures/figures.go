@@ -8,6 +8,7 @@ package figures
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -40,6 +41,9 @@ type Point struct {
 	// Rows computes it. An error that wraps ErrMissing leaves the point out and is told in the note.
 	Rows func(ctx context.Context, e *Env) ([]Row, error)
 }
+
+// ErrMissing is what a point lacks that a user may have left out: a folder of data, or results of another program.
+var ErrMissing = errors.New("missing")
 
 // Env is what a point is computed with.
 type Env struct {

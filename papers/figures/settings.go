@@ -28,11 +28,11 @@ var settingsFiles embed.FS
 type Settings struct {
 	ID     string
 	Size   Size
-	values map[string]setting
+	values map[string]chosen
 }
 
-// setting is a value as a file has it: that of a full run, what a smaller run takes instead, and whence it is.
-type setting struct {
+// chosen is a value as a file has it: that of a full run, what a smaller run takes instead, and whence it is.
+type chosen struct {
 	Value yaml.Node `yaml:"value"`
 	Quick yaml.Node `yaml:"quick"`
 	Smoke yaml.Node `yaml:"smoke"`
@@ -40,7 +40,7 @@ type setting struct {
 }
 
 // at is the value at a size: what a smaller run does not say it takes from the next larger one.
-func (v *setting) at(size Size) *yaml.Node {
+func (v *chosen) at(size Size) *yaml.Node {
 	n := &v.Value
 	if size != Full && !v.Quick.IsZero() {
 		n = &v.Quick
