@@ -36,6 +36,9 @@ type Figure struct {
 	// both: Wide, published and proven by its authors, and Tight, by footnote 7 of
 	// Beat-the-Mean.
 	FilterRadii []Radius
+	// Anytime adds the algorithm of that name to all settings but logistic preferences, where it would play every one
+	// of the duels that their smallest gaps need.
+	Anytime bool
 	// Progress, if set, is called with the number of trials done at the first incomplete
 	// point, from any goroutine.
 	Progress func(label string, done, total int)
@@ -121,6 +124,9 @@ func (g *Figure) Run(ctx context.Context, each func(Point) error) error {
 		designs := []Design{{Algorithm: BeatTheMean, Horizon: figureHorizon, Gamma: s.gamma, Radius: s.radius}}
 		for _, radius := range radii {
 			designs = append(designs, Design{Algorithm: InterleavedFilter2, Horizon: figureHorizon, Radius: radius})
+		}
+		if g.Anytime && s.name != "logistic" {
+			designs = append(designs, Design{Algorithm: Anytime, Horizon: figureHorizon})
 		}
 		for _, design := range designs {
 			at := int64(len(all))

@@ -93,6 +93,19 @@ func TestFigurePanels(t *testing.T) {
 	}
 }
 
+// Anytime is added where gaps are given.
+func TestFigureAnytime(t *testing.T) {
+	var with []string
+	g := &Figure{Number: 1, Anytime: true, Trials: 2, Seed: 3, Arms: []int{3}, FilterRadii: []Radius{Tight}}
+	if err := g.Run(context.Background(), func(p Point) error { with = append(with, p.Setting+" "+string(p.Algorithm)); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"constant beat-the-mean", "constant interleaved-filter-2", "constant anytime", "logistic beat-the-mean", "logistic interleaved-filter-2"}
+	if !slices.Equal(with, want) {
+		t.Errorf("%q, want %q", with, want)
+	}
+}
+
 // Play counts the winners that are the best arm, and those within epsilon of it.
 func TestPlay(t *testing.T) {
 	f := Constant(4, .05)

@@ -137,6 +137,9 @@ func (p *party) learn(x *player, list slate.Slate, round int) error {
 	likes := make([]float64, len(list.Picks))
 	for i := range likes {
 		f := dot(x.weights, gains[i*d:(i+1)*d])
+		if f > 1+1e-9 {
+			return fmt.Errorf("trial: user %d: item %d: a gain of %g is no probability", x.user, list.Picks[i].Item, f)
+		}
 		x.value += f
 		if x.luck.Float64() < f {
 			likes[i] = 1

@@ -32,7 +32,8 @@ type Simulation struct {
 	// Ridge is the lambda of the estimators; 0 is 1.
 	Ridge                  float64
 	Users, Repeats, Rounds int
-	// Weights are those of each user, d numbers at least 0 whose sum is at most 1; nil draws Tastes.
+	// Weights are those of each user, d numbers at least 0; nil draws Tastes. An item's gain is the probability of its
+	// reward, so that a gain above 1 is an error.
 	Weights [][]float64
 	// Together plans users in groups by a slate.Many where that has bounds. Outcomes are the same but for
 	// Evaluations, which are then those of the group, and less.
@@ -70,15 +71,10 @@ func (s *Simulation) checkWeights(d int) error {
 		if len(w) != d {
 			return fmt.Errorf("trial: user %d: %d weights of %d topics", u, len(w), d)
 		}
-		var sum float64
 		for g, x := range w {
-			if !(x >= 0) {
-				return fmt.Errorf("trial: user %d, topic %d: weight %g is not at least 0", u, g, x)
+			if !(x >= 0 && x <= slate.MaxMagnitude) {
+				return fmt.Errorf("trial: user %d, topic %d: weight %g is not in [0, %g]", u, g, x, slate.MaxMagnitude)
 			}
-			sum += x
-		}
-		if sum > 1+1e-9 {
-			return fmt.Errorf("trial: user %d: the weights' sum %g is above 1", u, sum)
 		}
 	}
 	return nil

@@ -218,8 +218,9 @@ func TestRefusedSimulations(t *testing.T) {
 		"user 2, topic 5: weight -1": func(s *Simulation) {
 			s.Weights = [][]float64{make([]float64, 6), make([]float64, 6), {0, 0, 0, 0, 0, -1}}
 		},
-		"user 0: the weights' sum 1.5": func(s *Simulation) {
-			s.Weights = [][]float64{{1, 0, 0, 0, 0, .5}, make([]float64, 6), make([]float64, 6)}
+		"is no probability": func(s *Simulation) {
+			heavy := []float64{9, 9, 9, 9, 9, 9}
+			s.Weights = [][]float64{heavy, heavy, heavy}
 		},
 	} {
 		s := simulation(t)
