@@ -13,7 +13,7 @@ import (
 var flagHeadings = map[string]string{
 	cli.InputFlags: `vectors vectors-column queries queries-column answers candidates header zeros integers with with-column
 		offsets set data demo roots from server token token-file tournament collection query embedded metadata`,
-	cli.WantedFlags: `k ks metric method delta epsilon min-score max-score min-distance max-distance k-column min-score-column max-distance-column min-distance-column
+	cli.WantedFlags: `quick smoke k ks metric method delta epsilon min-score max-score min-distance max-distance k-column min-score-column max-distance-column min-distance-column
 		max-score-column exclude exclude-self symmetric mutual max-pairs guarantee require strict-delta ignore-scores fail-under
 		unchecked sample all live limit after wait key window listen grpc-listen tokens tls-cert tls-key insecure proxies
 		cors-origins`,

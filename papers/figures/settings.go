@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -24,11 +25,14 @@ const (
 var settingsFiles embed.FS
 
 // Settings are the choices behind a figure at a size. Its getters panic on a name that settings/ID.yaml lacks or on another
-// type: both are mistakes of this package, and TestSettings finds them.
+// type: both are mistakes of this package, and TestSettings finds them. They may be called concurrently.
 type Settings struct {
 	ID     string
 	Size   Size
 	values map[string]chosen
+
+	mu   sync.Mutex
+	read map[string]bool // names that a getter has returned
 }
 
 // chosen is a value as a file has it: that of a full run, what a smaller run takes instead, and whence it is.
@@ -61,7 +65,7 @@ func ReadSettings(id string, size Size) (*Settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Settings{ID: id, Size: size}
+	s := &Settings{ID: id, Size: size, read: map[string]bool{}}
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	d.KnownFields(true)
 	if err := d.Decode(&s.values); err != nil {
@@ -101,6 +105,9 @@ func get[T any](s *Settings, name string) T {
 	if !ok {
 		panic(fmt.Sprintf("settings/%s.yaml has no %s", s.ID, name))
 	}
+	s.mu.Lock()
+	s.read[name] = true
+	s.mu.Unlock()
 	var x T
 	if err := v.at(s.Size).Decode(&x); err != nil {
 		panic(fmt.Sprintf("settings/%s.yaml: %s: %v", s.ID, name, err))
