@@ -125,31 +125,29 @@ func section7(number, data, what string) []*Figure {
 
 var axisWords = map[trial.Axis]string{trial.ByRound: "the rounds", trial.ByBudget: "the budget", trial.ByLength: "the cardinality"}
 
-// experimentPoints has a point for every limit of groups and value of the axis or, over the rounds, algorithm.
+// experimentPoints has a point for every limit of groups and value of the axis; the rounds are one.
 func experimentPoints(s *Settings, data string, axis trial.Axis) []Point {
 	var points []Point
 	shelf := &shelf{}
 	for _, group := range groupLimits(s, data) {
-		add := func(key string, at []float64, algorithms []slate.Algorithm) {
+		add := func(key string, at []float64) {
 			if group > 0 {
 				key = fmt.Sprintf("matroid limit %d, %s", group, key)
 			}
 			points = append(points, Point{Key: key, Rows: func(ctx context.Context, e *Env) ([]Row, error) {
-				return experimentRows(ctx, e, s, shelf, data, axis, group, at, algorithms)
+				return experimentRows(ctx, e, s, shelf, data, axis, group, at)
 			}})
 		}
 		switch axis {
 		case trial.ByRound:
-			for _, a := range afsmLines() {
-				add(string(a), nil, []slate.Algorithm{a})
-			}
+			add("rounds", nil)
 		case trial.ByBudget:
 			for _, b := range s.Floats("budgets") {
-				add(fmt.Sprintf("budget %g", b), []float64{b}, afsmLines())
+				add(fmt.Sprintf("budget %g", b), []float64{b})
 			}
 		case trial.ByLength:
 			for _, k := range s.Ints("cardinalities") {
-				add(fmt.Sprintf("cardinality %d", k), []float64{float64(k)}, afsmLines())
+				add(fmt.Sprintf("cardinality %d", k), []float64{float64(k)})
 			}
 		}
 	}
@@ -194,21 +192,38 @@ func afsmExperiment(e *Env, s *Settings, of *recommended, axis trial.Axis, group
 	return x
 }
 
-func experimentRows(ctx context.Context, e *Env, s *Settings, h *shelf, data string, axis trial.Axis, group int, at []float64, algorithms []slate.Algorithm) ([]Row, error) {
+// lessName begins the name of rows whose Y is AFSM-UCB's reward less that of another line, by user.
+const lessName = "AFSM-UCB less "
+
+func experimentRows(ctx context.Context, e *Env, s *Settings, h *shelf, data string, axis trial.Axis, group int, at []float64) ([]Row, error) {
 	of, err := h.take(e, s, data)
 	if err != nil {
 		return nil, err
 	}
 	x := afsmExperiment(e, s, of, axis, group)
-	x.At, x.Simulation.Algorithms = at, algorithms
+	x.At, x.Simulation.Algorithms = at, afsmLines()
 	x.Progress = func(_ float64, done, total int) { e.Progress(done, total) }
 	var rows []Row
+	row := func(m *trial.Mark, name string, y trial.Mean) Row {
+		return Row{
+			Panel: groupPanel(group), Algorithm: name, Data: data, N: of.set.Len(), D: len(of.set.Topics), K: m.Length,
+			X: m.X, Y: y.Mean, YSD: y.SE * math.Sqrt(float64(y.Of)), Draws: y.Of,
+		}
+	}
+	var afsm trial.Mark // after the last round: the first of the algorithms
 	err = x.Run(ctx, func(m trial.Mark) error {
-		rows = append(rows, Row{
-			Panel: groupPanel(group), Algorithm: afsmName(m.Algorithm), Data: data, N: of.set.Len(), D: len(of.set.Topics), K: m.Length,
-			Setting: fmt.Sprintf("budget %g, round %d; expected %.4f, with known weights %.4f", m.Budget, m.Round, m.Value.Mean, m.Known.Mean),
-			X:       m.X, Y: m.Reward.Mean, YSD: m.Reward.SE * math.Sqrt(float64(m.Reward.Of)), Draws: m.Reward.Of, Comparisons: m.Evaluations,
-		})
+		r := row(&m, afsmName(m.Algorithm), m.Reward)
+		r.Setting = fmt.Sprintf("budget %g, round %d; expected %.4f, with known weights %.4f", m.Budget, m.Round, m.Value.Mean, m.Known.Mean)
+		r.Comparisons = m.Evaluations
+		rows = append(rows, r)
+		if m.Round < x.Simulation.Rounds {
+			return nil
+		}
+		if m.Algorithm == slate.AFSM {
+			afsm = m
+			return nil
+		}
+		rows = append(rows, row(&m, lessName+afsmName(m.Algorithm), afsm.Reward.Less(m.Reward)))
 		return nil
 	})
 	return rows, err
@@ -248,7 +263,7 @@ func experimentCharts(s *Settings, rows []Row, what string, axis trial.Axis) []p
 			bands[i].YSD = band(&rows[i])
 		}
 		c.Series = barred(bands, func(r *Row) string {
-			if r.Panel != panel {
+			if r.Panel != panel || strings.HasPrefix(r.Algorithm, lessName) {
 				return ""
 			}
 			return r.Algorithm
@@ -260,11 +275,10 @@ func experimentCharts(s *Settings, rows []Row, what string, axis trial.Axis) []p
 
 // standing is how AFSM-UCB does at one X of a panel against the best of the greedy algorithms there.
 type standing struct {
-	panel        string
-	x            float64
-	afsm, best   Row // best of the greedy ones
-	lsb, random  Row
-	lead, within float64 // AFSM-UCB less best, and the half width of the 95% interval of a difference of independent means
+	panel              string
+	x                  float64
+	afsm, best, random Row     // best of the greedy ones
+	lead, within       float64 // AFSM-UCB less best, and the half width of the 95% interval of that over the same users
 }
 
 // standings compares the lines at every X, in the order of the rows; over the rounds, at the last one.
@@ -284,23 +298,16 @@ func standings(rows []Row, axis trial.Axis) []standing {
 			all = append(all, standing{panel: r.Panel, x: r.X})
 		}
 		s := &all[at]
-		switch r.Algorithm {
-		case afsmName(slate.AFSM):
+		switch {
+		case r.Algorithm == afsmName(slate.AFSM):
 			s.afsm = r
-		case afsmName(slate.Random):
+		case r.Algorithm == afsmName(slate.Random):
 			s.random = r
-		default:
-			if r.Algorithm == afsmName(slate.LSBGreedy) {
-				s.lsb = r
-			}
-			if r.Y > s.best.Y {
-				s.best = r
-			}
+		case r.Algorithm == lessName+s.best.Algorithm: // after the row of best
+			s.lead, s.within = r.Y, band(&r)
+		case !strings.HasPrefix(r.Algorithm, lessName) && r.Y > s.best.Y:
+			s.best = r
 		}
-	}
-	for i := range all {
-		s := &all[i]
-		s.lead, s.within = s.afsm.Y-s.best.Y, math.Hypot(band(&s.afsm), band(&s.best))
 	}
 	return all
 }
@@ -356,8 +363,8 @@ func experimentNote(s *Settings, rows []Row, data string, axis trial.Axis) Note 
 		text := ""
 		if axis == trial.ByRound {
 			at := of[0]
-			text = fmt.Sprintf("after %g rounds AFSM-UCB has %.3f (+-%.3f), the best greedy line, %s, %.3f (+-%.3f), and RANDOM %.3f",
-				at.x, at.afsm.Y, band(&at.afsm), at.best.Algorithm, at.best.Y, band(&at.best), at.random.Y)
+			text = fmt.Sprintf("after %g rounds AFSM-UCB has %.3f, the best greedy line, %s, %.3f (a difference of %.3f, +-%.3f over the same users), and RANDOM %.3f",
+				at.x, at.afsm.Y, at.best.Algorithm, at.best.Y, at.lead, at.within, at.random.Y)
 		} else {
 			text = "AFSM-UCB " + axisStandings(sortStandings(of))
 		}

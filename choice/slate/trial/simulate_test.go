@@ -189,14 +189,14 @@ func TestTastes(t *testing.T) {
 
 func TestMeanOf(t *testing.T) {
 	got := meanOf([][]float64{{1, 3}, {5, 7}})
-	want := Mean{Mean: 4, SD: math.Sqrt(20. / 3), SE: 2, Of: 2} // users' means are 2 and 6
+	want := Mean{Mean: 4, SD: math.Sqrt(20. / 3), SE: 2, Of: 2, ByUser: []float64{2, 6}}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
 	if one := meanOf([][]float64{{1, 3}}); one.SE != 1 {
 		t.Errorf("one user: %+v", one)
 	}
-	if one := meanOf([][]float64{{2}}); one != (Mean{Mean: 2, Of: 1}) {
+	if one := meanOf([][]float64{{2}}); !cmp.Equal(one, Mean{Mean: 2, Of: 1, ByUser: []float64{2}}) {
 		t.Errorf("one trial: %+v", one)
 	}
 }
