@@ -18,6 +18,7 @@ __all__ = [
     "Device",
     "Method",
     "Metric",
+    "Published",
     "explained",
     "file_name",
     "flag",
@@ -25,6 +26,7 @@ __all__ = [
     "metric_name",
     "number",
     "probability",
+    "published_options",
     "renamed",
     "seconds",
     "text",
@@ -38,6 +40,11 @@ Euclidean distance; the names by which libraries and databases call them, such a
 
 Method: TypeAlias = str
 """``auto``, ``exact``, ``certain``, ``adaptive``, ``strict`` or a published one; docs/guarantee.md."""
+
+Published: TypeAlias = Mapping[str, float | str]
+"""Options of a published method: ``sigma`` (a number, ``"range"``, ``"data"`` or ``"bernstein"``), ``beta``,
+``sampling`` (``"with_replacement"`` or ``"without_replacement"``), ``bins``, ``union`` (``"published"`` or
+``"corrected"``), ``warm``; docs/guarantee.md says which method has which, and what is then guaranteed."""
 
 Device: TypeAlias = Literal["auto", "cpu", "cuda"]
 
