@@ -114,6 +114,17 @@ def probability(value: Any, name: str) -> float:
     return share
 
 
+def published_options(value: Any) -> dict[str, float | str]:
+    """Return the options of a published method as JSON has them; which there are, the worker knows."""
+    if not isinstance(value, Mapping):
+        raise TypeError(f"published: {value!r}, expected a dict of options, such as {{'sigma': 1}}")
+    options: dict[str, float | str] = {}
+    for name, of in value.items():
+        called = text(name, "published: a name")
+        options[called] = of if isinstance(of, str) else number(of, f"published.{called}")
+    return options
+
+
 def flag(value: Any, name: str) -> bool:
     """Return an argument that is True or False."""
     if value is True or value is False or type(value).__name__ in ("bool", "bool_"):
