@@ -121,7 +121,10 @@ def published_options(value: Any) -> dict[str, float | str]:
     options: dict[str, float | str] = {}
     for name, of in value.items():
         called = text(name, "published: a name")
-        options[called] = of if isinstance(of, str) else number(of, f"published.{called}")
+        if isinstance(of, Integral) and not isinstance(of, bool):
+            options[called] = int(of)
+        else:
+            options[called] = of if isinstance(of, str) else number(of, f"published.{called}")
     return options
 
 
