@@ -50,6 +50,7 @@ type Env struct {
 	Seed     uint64                // of the run; a point draws from Seed and its key
 	Threads  int                   // at least 1
 	Folder   string                // of data sets that cannot be generated; "" if there is none
+	Out      string                // the figure's folder, in which a point may leave files for other programs; "" if there is none
 	Progress func(done, total int) // within a point; never nil
 }
 

@@ -90,7 +90,15 @@ func newSection(results fs.FS, f *Figure) (*section, error) {
 	if s.rows, err = ReadRows(table, name); err != nil {
 		return nil, err
 	}
-	if len(s.rows) == 0 {
+	folder, err := fs.Sub(results, f.ID)
+	if err != nil {
+		return nil, err
+	}
+	python, err := readPython(folder)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.ID, err)
+	}
+	if s.rows = append(s.rows, python...); len(s.rows) == 0 {
 		return nil, fmt.Errorf("%s has no rows", name)
 	}
 	points, err := f.points(settings)

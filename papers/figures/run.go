@@ -240,6 +240,14 @@ func (r *figureRun) run(ctx context.Context) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	python, err := readPython(os.DirFS(r.dir))
+	if err != nil {
+		return Result{}, fmt.Errorf("%s: %w", r.dir, err)
+	}
+	rows = append(rows, python...)
+	r.missing = slices.DeleteFunc(r.missing, func(m Missing) bool {
+		return slices.ContainsFunc(python, func(row Row) bool { return row.Point == m.Point })
+	})
 	note, err := r.finish(rows)
 	if err != nil {
 		return Result{}, err
@@ -342,7 +350,7 @@ func (r *figureRun) compute(ctx context.Context, p Point, first int64, totals []
 
 // rowsOf computes a point. Its errors name it.
 func (r *figureRun) rowsOf(ctx context.Context, p Point) (rows []Row, err error) {
-	e := &Env{Seed: r.o.Seed, Threads: r.o.Threads, Folder: r.o.Folder, Progress: func(int, int) {}}
+	e := &Env{Seed: r.o.Seed, Threads: r.o.Threads, Folder: r.o.Folder, Out: r.dir, Progress: func(int, int) {}}
 	err = guarded(func() (err error) { rows, err = p.Rows(ctx, e); return err })
 	if err != nil {
 		return nil, fmt.Errorf("point %s: %w", p.Key, err)
