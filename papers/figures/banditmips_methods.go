@@ -193,11 +193,14 @@ func readCustomers(ctx context.Context, e *Env, rank int) (*data.Customers, erro
 	return data.NewCustomers(ctx, r, rank, e.Seed)
 }
 
-func readRatings(e *Env) (*data.Ratings, error) {
+func readRatings(e *Env) (*data.Ratings, error) { return readMovieLens(e, "ml-1m") }
+
+// readMovieLens reads the ratings of a folder of data sets.
+func readMovieLens(e *Env, folder string) (*data.Ratings, error) {
 	if e.Folder == "" {
 		return nil, fmt.Errorf("%w: no folder of data sets", ErrMissing)
 	}
-	r, err := data.ReadRatings(filepath.Join(e.Folder, "ml-1m"))
+	r, err := data.ReadRatings(filepath.Join(e.Folder, folder))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: %w", ErrMissing, err)
 	}
