@@ -11,7 +11,10 @@ import (
 )
 
 // banditMIPS are the figures and tables of the BanditMIPS paper.
-var banditMIPS = []*Figure{banditMIPS1, banditMIPS2, banditMIPS3, banditMIPS5, banditMIPS6, banditMIPS7, banditMIPS8, banditMIPS9}
+var banditMIPS = []*Figure{
+	banditMIPS1, banditMIPS2, banditMIPS3, banditMIPS4, banditMIPS5, banditMIPS6, banditMIPS7, banditMIPS8, banditMIPS9,
+	banditMIPSWarm, banditMIPSBeta,
+}
 
 // banditMIPS9 is the data set on which the text expects no saving: all atoms have one mean.
 var banditMIPS9 = &Figure{
