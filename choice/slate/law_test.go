@@ -126,6 +126,7 @@ func TestAlphaOfTheOptimum(t *testing.T) {
 		}
 	}
 }
+<<<<<<< HEAD
 
 // twoGroups returns m items of value 1/m and cost 1/m of the budget, and m items of almost
 // no value and cost, but more value per cost; a list has at most m items (UAI 2020,
@@ -208,3 +209,5 @@ func regrets(c *Constraint, w []float64, a Algorithm, rounds int) (halves [2]flo
 	}
 	return halves
 }
+=======
+>>>>>>> refs/heads/choicefig
