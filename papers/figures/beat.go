@@ -309,17 +309,6 @@ func (c curve) spread() (s shares) {
 
 func (s shares) String() string { return fmt.Sprintf("%.0f to %.0f%%", 100*s.low, 100*s.high) }
 
-// short is a number in words of a reader: 34 million.
-func short(x float64) string {
-	switch {
-	case x >= 1e6:
-		return fmt.Sprintf("%.3g million", x/1e6)
-	case x >= 1e3:
-		return fmt.Sprintf("%.3g thousand", x/1e3)
-	}
-	return fmt.Sprintf("%.3g", x)
-}
-
 // beatNoErrors says in how many trials another arm than the best was named.
 func beatNoErrors(rows []Row) string {
 	wrong, of := map[string]int{}, 0
