@@ -176,28 +176,28 @@ func generated(name string, n, d, m int, seed uint64) *data.Set {
 const sweepsOfFactors = 60
 
 // readFilms reads MovieLens 1M and factorizes it as the paper does.
-func readFilms(ctx context.Context, e *Env, rank int) (*data.Factors, error) {
-	r, err := readRatings(e)
+func readFilms(ctx context.Context, e *Env, s *Settings) (*data.Factors, error) {
+	r, err := readRatings(e, s)
 	if err != nil {
 		return nil, err
 	}
-	return r.NonNegative(ctx, rank, sweepsOfFactors, e.Seed)
+	return r.NonNegative(ctx, s.Int("rank of MovieLens"), sweepsOfFactors, e.Seed)
 }
 
 // readCustomers reads MovieLens 1M and fits the customers that stand for Netflix's.
-func readCustomers(ctx context.Context, e *Env, rank int) (*data.Customers, error) {
-	r, err := readRatings(e)
+func readCustomers(ctx context.Context, e *Env, s *Settings) (*data.Customers, error) {
+	r, err := readRatings(e, s)
 	if err != nil {
 		return nil, err
 	}
-	return data.NewCustomers(ctx, r, rank, e.Seed)
+	return data.NewCustomers(ctx, r, s.Int("rank of customers"), e.Seed)
 }
 
-func readRatings(e *Env) (*data.Ratings, error) {
+func readRatings(e *Env, s *Settings) (*data.Ratings, error) {
 	if e.Folder == "" {
 		return nil, fmt.Errorf("%w: no folder of data sets", ErrMissing)
 	}
-	r, err := data.ReadRatings(filepath.Join(e.Folder, "ml-1m"))
+	r, err := data.ReadRatings(filepath.Join(e.Folder, "ml-1m"), s.Int("ratings"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: %w", ErrMissing, err)
 	}

@@ -33,14 +33,14 @@ var banditMIPS1 = &Figure{
 			}
 		}
 		points = append(points, Point{Key: setMovieLens, Rows: func(ctx context.Context, e *Env) ([]Row, error) {
-			f, err := readFilms(ctx, e, s.Int("rank of MovieLens"))
+			f, err := readFilms(ctx, e, s)
 			if err != nil {
 				return nil, err
 			}
 			return filmRows(ctx, e, s, setMovieLens, s.Ints("d of MovieLens"), s.Int("draws"), s.Float("sigma asrun of MovieLens"),
 				func(d int, seed uint64) (*data.Set, error) { return data.Films(f, s.Int("n"), d, 1, seed) })
 		}}, Point{Key: setCustomers, Rows: func(ctx context.Context, e *Env) ([]Row, error) {
-			c, err := readCustomers(ctx, e, s.Int("rank of customers"))
+			c, err := readCustomers(ctx, e, s)
 			if err != nil {
 				return nil, err
 			}

@@ -22,11 +22,11 @@ type filmSet struct {
 func filmSets() []filmSet {
 	return []filmSet{
 		{setMovieLens, "MovieLens", func(ctx context.Context, e *Env, s *Settings) (func(n, d, m int, seed uint64) (*data.Set, error), error) {
-			f, err := readFilms(ctx, e, s.Int("rank of MovieLens"))
+			f, err := readFilms(ctx, e, s)
 			return func(n, d, m int, seed uint64) (*data.Set, error) { return data.Films(f, n, d, m, seed) }, err
 		}},
 		{setCustomers, "Netflix", func(ctx context.Context, e *Env, s *Settings) (func(n, d, m int, seed uint64) (*data.Set, error), error) {
-			c, err := readCustomers(ctx, e, s.Int("rank of customers"))
+			c, err := readCustomers(ctx, e, s)
 			return func(n, d, m int, seed uint64) (*data.Set, error) { return c.Films(n, d, m, seed) }, err
 		}},
 	}
