@@ -152,7 +152,7 @@ func drawSeed(e *Env, name string, draw int) uint64 {
 const (
 	setNormal    = "NORMAL_CUSTOM"
 	setText      = "CORRELATED_NORMAL_CUSTOM"
-	setPrograms  = "CORRELATED_NORMAL_CUSTOM (programs)"
+	setPrograms  = "CORRELATED (programs)"
 	setMovieLens = "MovieLens"
 	setViewers   = "MovieLens transposed"
 	setCustomers = "customers (for Netflix)"
