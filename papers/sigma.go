@@ -1,117 +1,53 @@
 package papers
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 
 	"thresher/internal/philox"
 )
 
-// SubGaussianSigma returns the sigma that BanditMIPS's rewards have, the least one for which every arm's reward X at a drawn
-// coordinate fulfils
+// EstimateSigma estimates the sub-Gaussian parameter of rewards from the data, which section 3.2 of
+// arXiv 2212.07551 offers without saying how: the standard deviation of so many rewards, each of a
+// uniformly drawn arm at a coordinate drawn as the search draws it, around their mean. weights are
+// those of BanditMIPSBeta, whose rewards f(i, J)/(d w_J) are then meant; nil draws coordinates
+// uniformly. samples is at least 2; pulls is samples.
 //
-//	E exp(l (X - mu)) <= exp(l^2 sigma^2 / 2)   for every l,
+// It is the spread of the rewards of all arms together. An arm whose rewards spread more, rewards with
+// heavier tails than a Gaussian's, or an unlucky sample make it too small, and a search with it has no
+// guarantee. Rewards that are all equal in the sample give 0, which no search accepts.
 //
-// and the number of pulls that it took. Without weights a coordinate is drawn uniformly; with them X is that of
-// BanditMIPSBeta, f(i, J)/(d w_J). All rewards are read, pulls = n d, or without weights those of a random sample of
-// coordinates; sigma is then an estimate from the data, as section 3.2 of arXiv 2212.07551 allows and its theorem does not:
-// the greatest rewards may lie outside the sample. coordinates = 0, or Dim() and more, means all.
-//
-// The supremum over l is taken on a grid of steps of 2^(1/4) around 1/sd; between two of its points sigma is greater by at
-// most a thousandth. Errors wrap ErrNoArms, ErrSigma, ErrWeights, ErrDim, ErrReward or the context's error.
-func SubGaussianSigma(ctx context.Context, arms Arms, weights []float64, coordinates int, seed uint64) (sigma float64, pulls int64, err error) {
+// Errors wrap ErrNoArms, ErrSigma, ErrWeights, ErrDim or ErrReward.
+func EstimateSigma(arms Arms, weights []float64, samples int, seed uint64) (sigma float64, pulls int64, err error) {
 	if err := checkArms(arms); err != nil {
 		return 0, 0, err
 	}
-	n, d := arms.Len(), arms.Dim()
-	if coordinates < 0 || weights != nil && coordinates > 0 && coordinates < d {
-		return 0, 0, fmt.Errorf("%w: %d coordinates for it, need 0 or more, and all %d for weights", ErrSigma, coordinates, d)
+	if samples < 2 {
+		return 0, 0, fmt.Errorf("%w: estimated from %d samples, need 2 or more", ErrSigma, samples)
 	}
-	if coordinates == 0 || coordinates > d {
-		coordinates = d
-	}
+	rng := rand.New(philox.New(seed, streamSigma))
+	coords := newCoordinates(arms.Dim(), WithReplacement, rng)
 	if weights != nil {
-		if weights, err = normalised(weights, d); err != nil {
+		w, err := normalised(weights, arms.Dim())
+		if err != nil {
 			return 0, 0, err
 		}
+		coords = newWeighted(w, rng)
 	}
-	coords := newShuffled(d, rand.New(philox.New(seed, streamSigma)))
-	all, column, rewards := allArms(n), make([]float64, n), make([]float64, n*coordinates)
-	for s := range coordinates {
-		if s%1024 == 0 && ctx.Err() != nil {
-			return 0, 0, stopped(ctx, s)
+	arm, reward := make([]int, 1), make([]float64, 1)
+	mean, squares := 0.0, 0.0
+	for s := range samples {
+		j, factor := coords.next()
+		arm[0] = rng.IntN(arms.Len())
+		arms.Pull(j, arm, reward)
+		x := reward[0] * factor
+		if !finite(x) {
+			return 0, 0, fmt.Errorf("%w: arm %d, coordinate %d is %v", ErrReward, arm[0], j, x)
 		}
-		j := s
-		if coordinates < d {
-			j, _ = coords.next()
-		}
-		arms.Pull(j, all, column)
-		for i, x := range column {
-			if !finite(x) {
-				return 0, 0, fmt.Errorf("%w: arm %d, coordinate %d is %v", ErrReward, i, j, x)
-			}
-			if weights != nil {
-				if weights[j] == 0 {
-					x = 0 // never drawn
-				} else {
-					x *= weightFactor(weights[j], d)
-				}
-			}
-			rewards[i*coordinates+s] = x
-		}
+		before := x - mean
+		mean += before / float64(s+1)
+		squares += before * (x - mean)
 	}
-	if weights == nil {
-		weights = slices.Repeat([]float64{1 / float64(coordinates)}, coordinates)
-	}
-	for i := range n {
-		if ctx.Err() != nil {
-			return 0, 0, stopped(ctx, coordinates)
-		}
-		sigma = max(sigma, subGaussian(rewards[i*coordinates:(i+1)*coordinates], weights))
-	}
-	return sigma, int64(n) * int64(coordinates), nil
-}
-
-// subGaussian is the least sub-Gaussian parameter of a draw from a list by probabilities, 0 if its values are equal. It
-// overwrites the list.
-func subGaussian(list, probabilities []float64) float64 {
-	mean := 0.0
-	for p, x := range list {
-		mean += probabilities[p] * x
-	}
-	squares, least, most := 0.0, 0.0, 0.0
-	for p, x := range list {
-		x -= mean
-		if probabilities[p] == 0 {
-			x = 0
-		}
-		list[p] = x
-		squares += probabilities[p] * x * x
-		least, most = min(least, x), max(most, x)
-	}
-	sd := math.Sqrt(squares)
-	if sd <= 1e-12*math.Abs(mean) { // equal but for rounding
-		return sd
-	}
-	// log E exp(l X) is at most l most, so that its root is at most sqrt(2 most/l): beyond 2 most/sd^2 no l raises sigma.
-	sigma := sd
-	for _, side := range []float64{1, -1} {
-		reach := most
-		if side < 0 {
-			reach = -least
-		}
-		for l := .1 / sd; l <= 2*reach/squares; l *= math.Sqrt(math.Sqrt2) {
-			// The greatest exponent is taken out, so that nothing overflows.
-			sum := 0.0
-			for p, x := range list {
-				sum += probabilities[p] * math.Exp(side*l*x-l*reach)
-			}
-			log := l*reach + math.Log(sum)
-			sigma = max(sigma, math.Sqrt(2*max(0, log))/l)
-		}
-	}
-	return sigma
+	return math.Sqrt(max(0, squares) / float64(samples-1)), int64(samples), nil
 }

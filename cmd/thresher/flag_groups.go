@@ -14,7 +14,8 @@ var flagHeadings = cli.Headings{
 		to keep backup-folder backup-keep metrics-collections metrics-open`,
 	cli.SpeedFlags: `threads backend device kernels costs chunk way deadline timeout memory coalesce-queries coalesce-window
 		batches-chunk batches-concurrency`,
-	cli.ExpertFlags: `seed basis read-limit dense-limit calibrate count plans pulls repeats sigma parent interval patience
+	cli.PublishedFlags: `sigma beta sampling bins union warm`,
+	cli.ExpertFlags: `seed basis read-limit dense-limit calibrate count plans pulls repeats parent interval patience
 		batches-keep drain-lame-duck drain-timeout files-keep limits- slates-keep slates-kept slates-memory timeouts-body timeouts-header
 		timeouts-idle timeouts-search tournaments-keep tournaments-memory turns-length`,
 }

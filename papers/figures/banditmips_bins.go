@@ -44,7 +44,7 @@ var banditMIPS7 = &Figure{
 			add(panelDimension, setPrograms, s.Int("n of the last panel"), d, float64(d))
 		}
 		return append(points, Point{Key: setViewers, Rows: func(ctx context.Context, e *Env) ([]Row, error) {
-			f, err := readFilms(ctx, e, s)
+			f, err := readFactors(ctx, e, s)
 			if err != nil {
 				return nil, err
 			}

@@ -176,28 +176,41 @@ func generated(name string, n, d, m int, seed uint64) *data.Set {
 const sweepsOfFactors = 60
 
 // readFilms reads MovieLens 1M and factorizes it as the paper does.
-func readFilms(ctx context.Context, e *Env, s *Settings) (*data.Factors, error) {
-	r, err := readRatings(e, s)
+func readFilms(ctx context.Context, e *Env, rank int) (*data.Factors, error) {
+	r, err := readMovieLens(e, "ml-1m")
+	if err != nil {
+		return nil, err
+	}
+	return r.NonNegative(ctx, rank, sweepsOfFactors, e.Seed)
+}
+
+// readFactors is readFilms of the first ratings, as many as the settings say.
+func readFactors(ctx context.Context, e *Env, s *Settings) (*data.Factors, error) {
+	r, err := readFirst(e, "ml-1m", s.Int("ratings"))
 	if err != nil {
 		return nil, err
 	}
 	return r.NonNegative(ctx, s.Int("rank of MovieLens"), sweepsOfFactors, e.Seed)
 }
 
-// readCustomers reads MovieLens 1M and fits the customers that stand for Netflix's.
+// readCustomers reads the first ratings of MovieLens 1M and fits the customers that stand for Netflix's.
 func readCustomers(ctx context.Context, e *Env, s *Settings) (*data.Customers, error) {
-	r, err := readRatings(e, s)
+	r, err := readFirst(e, "ml-1m", s.Int("ratings"))
 	if err != nil {
 		return nil, err
 	}
 	return data.NewCustomers(ctx, r, s.Int("rank of customers"), e.Seed)
 }
 
-func readRatings(e *Env, s *Settings) (*data.Ratings, error) {
+// readMovieLens reads the ratings of a folder of data sets.
+func readMovieLens(e *Env, folder string) (*data.Ratings, error) { return readFirst(e, folder, 0) }
+
+// readFirst reads the first ratings of a folder of data sets, 0 for all.
+func readFirst(e *Env, folder string, most int) (*data.Ratings, error) {
 	if e.Folder == "" {
 		return nil, fmt.Errorf("%w: no folder of data sets", ErrMissing)
 	}
-	r, err := data.ReadRatings(filepath.Join(e.Folder, "ml-1m"), s.Int("ratings"))
+	r, err := data.ReadRatings(filepath.Join(e.Folder, folder), most)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: %w", ErrMissing, err)
 	}

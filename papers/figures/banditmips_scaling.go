@@ -33,7 +33,7 @@ var banditMIPS1 = &Figure{
 			}
 		}
 		points = append(points, Point{Key: setMovieLens, Rows: func(ctx context.Context, e *Env) ([]Row, error) {
-			f, err := readFilms(ctx, e, s)
+			f, err := readFactors(ctx, e, s)
 			if err != nil {
 				return nil, err
 			}

@@ -22,7 +22,7 @@ type filmSet struct {
 func filmSets() []filmSet {
 	return []filmSet{
 		{setMovieLens, "MovieLens", func(ctx context.Context, e *Env, s *Settings) (func(n, d, m int, seed uint64) (*data.Set, error), error) {
-			f, err := readFilms(ctx, e, s)
+			f, err := readFactors(ctx, e, s)
 			return func(n, d, m int, seed uint64) (*data.Set, error) { return data.Films(f, n, d, m, seed) }, err
 		}},
 		{setCustomers, "Netflix", func(ctx context.Context, e *Env, s *Settings) (func(n, d, m int, seed uint64) (*data.Set, error), error) {

@@ -15,7 +15,7 @@ const checkVariant = "check of the width"
 
 // checkPoints are one setting of BoundedME at the figure's N and at check_N, where epsilon falls as 1/sqrt(N): both read about
 // the same share of the rewards, and are as precise if the curve depends on the share alone. None if check_N is 0.
-func checkPoints(s *Settings, data string) []Point {
+func checkPoints(s *Settings, name string) []Point {
 	wide := s.Int("check_N")
 	c := check{n: s.Int("n"), k: s.Ints("k")[0], queries: s.Int("check_queries"), delta: s.Float("check_delta")}
 	epsilon := s.Float("check_epsilon")
@@ -27,7 +27,7 @@ func checkPoints(s *Settings, data string) []Point {
 		at := c
 		at.d, at.epsilon = d, epsilon*math.Sqrt(float64(s.Int("N"))/float64(d))
 		points = append(points, Point{Key: fmt.Sprintf("check N=%d", d), Rows: func(ctx context.Context, e *Env) ([]Row, error) {
-			return at.rows(ctx, e, data)
+			return at.rows(ctx, e, name)
 		}})
 	}
 	return points
@@ -41,36 +41,43 @@ type check struct {
 
 // rows computes products when they are pulled: no matrix exists. Their range is that of all products of all queries, which is
 // a little wider the more coordinates there are.
-func (c *check) rows(ctx context.Context, e *Env, data string) ([]Row, error) {
+func (c *check) rows(ctx context.Context, e *Env, name string) ([]Row, error) {
 	n, d, m, k := c.n, c.d, c.queries, c.k
-	value := iidValue(data)
-	atoms, source := iidSources(e, data)
-	queries := make([][]float64, m)
-	for q := range queries {
-		queries[q] = make([]float64, d)
-		for j := range d {
-			queries[q][j] = float64(value(source, q, j))
-		}
+	set := iidSet(e, name, n, d, m)
+	scores := make([][]float64, m)
+	for q := range scores {
+		scores[q] = make([]float64, n)
 	}
-	scores, lo, hi := make([][]float64, n), make([]float64, n), make([]float64, n) // by atom, and query
-	if err := eachOf(ctx, e.Threads, n, func(i int) error {
-		scores[i] = make([]float64, m)
+	lo, hi := make([]float64, n), make([]float64, n)
+	const atoms = 64 // that one goroutine computes at a time
+	if err := eachOf(ctx, e.Threads, (n+atoms-1)/atoms, func(block int) error {
+		ids := make([]int, 0, atoms)
+		for i := block * atoms; i < min(n, (block+1)*atoms); i++ {
+			ids = append(ids, i)
+		}
+		column := make([]float64, len(ids))
 		for j := range d {
-			v := float64(value(atoms, i, j))
-			for q, query := range queries {
-				x := query[j] * v
-				scores[i][q] += x
-				lo[i], hi[i] = min(lo[i], x), max(hi[i], x)
+			if j%512 == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			set.Atoms.Pull(j, ids, column)
+			for q, query := range set.Queries {
+				for p, v := range column {
+					x := float64(query[j]) * v
+					i := ids[p]
+					scores[q][i] += x
+					lo[i], hi[i] = min(lo[i], x), max(hi[i], x)
+				}
 			}
 		}
-		return ctx.Err()
+		return nil
 	}); err != nil {
 		return nil, err
 	}
 	least, greatest := slices.Min(lo), slices.Max(hi)
 	pulls, right := make([]float64, m), make([]int, m)
 	if err := eachOf(ctx, e.Threads, m, func(q int) error {
-		arms, err := papers.NewComputed(n, d, func(i, j int) float64 { return queries[q][j] * float64(value(atoms, i, j)) })
+		arms, err := papers.NewProducts(set.Atoms, set.Queries[q])
 		if err != nil {
 			return err
 		}
@@ -81,13 +88,9 @@ func (c *check) rows(ctx context.Context, e *Env, data string) ([]Row, error) {
 		if err != nil {
 			return err
 		}
-		of := make([]float64, n)
-		for i := range of {
-			of[i] = scores[i][q]
-		}
-		bar := slices.Sorted(slices.Values(of))[n-k]
+		bar := slices.Sorted(slices.Values(scores[q]))[n-k]
 		for _, id := range out.IDs {
-			if of[id] >= bar {
+			if scores[q][id] >= bar {
 				right[q]++
 			}
 		}
@@ -97,7 +100,7 @@ func (c *check) rows(ctx context.Context, e *Env, data string) ([]Row, error) {
 		return nil, err
 	}
 	r := Row{
-		Panel: "check", Algorithm: nameBoundedME, Variant: checkVariant, Data: data + ", computed", N: n, D: d, K: k, Draws: 1, Answers: m,
+		Panel: "check", Algorithm: nameBoundedME, Variant: checkVariant, Data: name + ", computed", N: n, D: d, K: k, Draws: 1, Answers: m,
 		Setting: fmt.Sprintf("epsilon %.3g, delta %g", c.epsilon, c.delta),
 	}
 	r.Multiplications, r.MultiplicationsSD = meanSD(pulls)

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"thresher/internal/philox"
 	"thresher/internal/plot"
 	"thresher/papers"
+	"thresher/papers/data"
 )
 
 var (
@@ -18,27 +18,36 @@ var (
 )
 
 // iidFigure compares the methods on vectors whose coordinates are independent draws of one distribution; structure says what there is to find in them.
-func iidFigure(id, shows, data, structure string) *Figure {
+func iidFigure(id, shows, name, structure string) *Figure {
 	return &Figure{
 		ID: id, Paper: "BoundedME", Shows: shows,
-		Title:      "Precision against saving on coordinates of " + data,
-		Data:       []string{data},
+		Title:      "Precision against saving on coordinates of " + name,
+		Data:       []string{name},
 		Algorithms: []string{nameBoundedME, OwnExact, OwnCertain, OwnAdaptive}, Baselines: []string{nameLSH, nameGreedy, namePCA},
 		Lost: "all curves, the number of queries, how products were scaled to [0, 1], how epsilon and delta were paired",
 		Points: func(s *Settings) []Point {
-			return append(tradeoffPoints(s, func(ctx context.Context, e *Env, kmax int) (*tradeoff, error) {
-				return iidTradeoff(ctx, e, data, s.Int("n"), s.Int("N"), s.Int("queries"), kmax)
-			}), checkPoints(s, data)...)
+			n, d, m, ks := s.Int("n"), s.Int("N"), s.Int("queries"), s.Ints("k")
+			var points []Point
+			for _, w := range boundedMESweeps(s) {
+				points = append(points, Point{Key: w.key, Rows: func(ctx context.Context, e *Env) ([]Row, error) {
+					t, err := iidTradeoff(ctx, e, name, n, d, m, slices.Max(ks))
+					if err != nil {
+						return nil, err
+					}
+					return w.run(ctx, e, t, ks)
+				}})
+			}
+			return append(points, checkPoints(s, name)...)
 		},
 		Charts: func(s *Settings, rows []Row) []plot.Chart {
 			var charts []plot.Chart
 			for _, k := range s.Ints("k") {
-				charts = append(charts, tradeoffCharts(fmt.Sprintf("%s, top %d", data, k), only(rows, data, k))...)
+				charts = append(charts, tradeoffCharts(fmt.Sprintf("%s, top %d", name, k), only(rows, name, k))...)
 			}
 			return charts
 		},
 		Note: func(s *Settings, rows []Row) Note {
-			n := boundedMETradeoffNote(s.Ints("k")[0], only(rows, data, 0))
+			n := boundedMETradeoffNote(s.Ints("k")[0], only(rows, name, 0))
 			n.Says = "BoundedME keeps its precision at savings (figures 2 and 3: 5 to 10 times, by the abstract) at which LSH-MIPS, Greedy-MIPS and PCA-MIPS have lost theirs."
 			n.Why = "A sum of a share f of independent terms has correlation sqrt(f) with the whole at any N, so that nothing that reads a part of every vector keeps the order of the best, which differ by little. " + structure +
 				" Products are scaled by the range of each query's products with the extremes of each coordinate." + checkText(rows)
@@ -47,49 +56,50 @@ func iidFigure(id, shows, data, structure string) *Figure {
 	}
 }
 
-// tradeoffPoints are the points of BoundedME's figures 2 to 4: each method by itself, on data that make returns with the kmax
-// best of every query.
-func tradeoffPoints(s *Settings, make func(ctx context.Context, e *Env, kmax int) (*tradeoff, error)) []Point {
+// sweep is a method at all its settings, on data that it is given.
+type sweep struct {
+	key  string
+	rows func(ctx context.Context, e *Env, t *tradeoff) ([]Row, error)
+}
+
+// boundedMESweeps are those of BoundedME's figures 2 to 4.
+func boundedMESweeps(s *Settings) []sweep {
 	ks := s.Ints("k")
-	point := func(key string, rows func(ctx context.Context, e *Env, t *tradeoff) ([]Row, error)) Point {
-		return Point{Key: key, Rows: func(ctx context.Context, e *Env) ([]Row, error) {
-			t, err := make(ctx, e, slices.Max(ks))
-			if err != nil {
-				return nil, err
-			}
-			scan, err := t.naive(ctx, e, ks) // what times of this point are compared with
-			if err != nil {
-				return nil, err
-			}
-			found, err := rows(ctx, e, t)
-			return append(scan, found...), err
-		}}
-	}
-	var points []Point
+	epsilons, deltas, functions, tables := s.Floats("epsilon"), s.Floats("delta"), s.Ints("a"), s.Ints("b")
+	budgets, depths, delta := s.Floats("budget"), s.Ints("depth"), s.Float("own_delta")
+	var sweeps []sweep
 	for _, union := range s.Strings("union") {
 		for _, k := range ks {
-			points = append(points, point(fmt.Sprintf("BoundedME %s K=%d", union, k), func(ctx context.Context, e *Env, t *tradeoff) ([]Row, error) {
-				return t.boundedME(ctx, e, []int{k}, s.Floats("epsilon"), s.Floats("delta"), unionOf(union), pointSeed(e.Seed, "coordinates"))
-			}))
+			sweeps = append(sweeps, sweep{fmt.Sprintf("BoundedME %s K=%d", union, k), func(ctx context.Context, e *Env, t *tradeoff) ([]Row, error) {
+				return t.boundedME(ctx, e, []int{k}, epsilons, deltas, unionOf(union), pointSeed(e.Seed, "coordinates"))
+			}})
 		}
 	}
-	return append(points,
-		point("LSH", func(ctx context.Context, e *Env, t *tradeoff) ([]Row, error) {
-			return t.lsh(ctx, e, ks, s.Ints("a"), s.Ints("b"), pointSeed(e.Seed, "planes"))
-		}),
-		point("Greedy", func(ctx context.Context, e *Env, t *tradeoff) ([]Row, error) {
-			var budgets []int
-			for _, share := range s.Floats("budget") {
-				budgets = append(budgets, min(t.n, max(1, int(math.Ceil(share*float64(t.n))))))
+	return append(sweeps,
+		sweep{"LSH", func(ctx context.Context, e *Env, t *tradeoff) ([]Row, error) {
+			return t.lsh(ctx, e, ks, functions, tables, pointSeed(e.Seed, "planes"))
+		}},
+		sweep{"Greedy", func(ctx context.Context, e *Env, t *tradeoff) ([]Row, error) {
+			var candidates []int
+			for _, share := range budgets {
+				candidates = append(candidates, min(t.n, max(1, int(math.Ceil(share*float64(t.n))))))
 			}
-			return t.greedy(ctx, e, ks, budgets)
-		}),
-		point("PCA", func(ctx context.Context, e *Env, t *tradeoff) ([]Row, error) {
-			return t.pca(ctx, e, ks, s.Ints("depth"), pointSeed(e.Seed, "tree"))
-		}),
-		point("thresher", func(ctx context.Context, e *Env, t *tradeoff) ([]Row, error) {
-			return t.own(ctx, e, ks, s.Float("own_delta"))
-		}))
+			return t.greedy(ctx, e, ks, candidates)
+		}},
+		sweep{"PCA", func(ctx context.Context, e *Env, t *tradeoff) ([]Row, error) {
+			return t.pca(ctx, e, ks, depths, pointSeed(e.Seed, "tree"))
+		}},
+		sweep{"thresher", func(ctx context.Context, e *Env, t *tradeoff) ([]Row, error) { return t.own(ctx, e, ks, delta) }})
+}
+
+// run computes a sweep, and the naive scan that its times are compared with.
+func (w *sweep) run(ctx context.Context, e *Env, t *tradeoff, ks []int) ([]Row, error) {
+	scan, err := t.naive(ctx, e, ks)
+	if err != nil {
+		return nil, err
+	}
+	found, err := w.rows(ctx, e, t)
+	return append(scan, found...), err
 }
 
 // boundedMETradeoffNote says what came out at a k, of rows of one data set.
@@ -137,49 +147,24 @@ func boundedMETradeoffNote(k int, rows []Row) Note {
 	return n
 }
 
-// iidValue returns the value of coordinate j of row i of a source, of N(0,1) or U[0,1].
-func iidValue(data string) func(source *philox.Source, i, j int) float32 {
-	switch data {
+// iidSet draws n atoms and m queries of d coordinates; those of a smaller d are the first of a larger one.
+func iidSet(e *Env, name string, n, d, m int) *data.Set {
+	seed := pointSeed(e.Seed, "iid "+name)
+	switch name {
 	case "N(0,1)":
-		return func(source *philox.Source, i, j int) float32 {
-			a, b := source.Pair(uint64(i)<<32 | uint64(j))
-			u := (float64(a>>11) + .5) * 0x1p-53
-			return float32(math.Sqrt(-2*math.Log(u)) * math.Cos(2*math.Pi*float64(b>>11)*0x1p-53))
-		}
+		return data.Gaussian(n, d, m, seed)
 	case "U[0,1]":
-		return func(source *philox.Source, i, j int) float32 {
-			a, _ := source.Pair(uint64(i)<<32 | uint64(j))
-			return float32(a>>40) * 0x1p-24
-		}
+		return data.Uniform(n, d, m, seed)
 	}
-	panic(fmt.Sprintf("no distribution is called %q", data))
+	panic(fmt.Sprintf("no distribution is called %q", name))
 }
 
-// iidSources are those of the atoms and of the queries, the same at every size.
-func iidSources(e *Env, data string) (atoms, queries *philox.Source) {
-	seed := pointSeed(e.Seed, "iid "+data)
-	return philox.New(seed, 0), philox.New(seed, 1)
-}
-
-// iidTradeoff draws n atoms and m queries of d coordinates.
-func iidTradeoff(ctx context.Context, e *Env, data string, n, d, m, kmax int) (*tradeoff, error) {
-	value := iidValue(data)
-	atoms, source := iidSources(e, data)
-	vectors := make([]float32, n*d)
-	if err := eachOf(ctx, e.Threads, n, func(i int) error {
-		for j := range d {
-			vectors[i*d+j] = value(atoms, i, j)
-		}
-		return nil
-	}); err != nil {
+// iidTradeoff computes all coordinates of an iidSet.
+func iidTradeoff(ctx context.Context, e *Env, name string, n, d, m, kmax int) (*tradeoff, error) {
+	set := iidSet(e, name, n, d, m)
+	vectors, err := data.Rows(ctx, set.Atoms, e.Threads)
+	if err != nil {
 		return nil, err
 	}
-	queries := make([][]float32, m)
-	for q := range queries {
-		queries[q] = make([]float32, d)
-		for j := range d {
-			queries[q][j] = value(source, q, j)
-		}
-	}
-	return newTradeoff(ctx, e, data, vectors, d, queries, kmax)
+	return newTradeoff(ctx, e, name, vectors, d, set.Queries, kmax)
 }

@@ -166,7 +166,7 @@ func (t *tradeoff) naive(ctx context.Context, e *Env, ks []int) ([]Row, error) {
 // lsh are the rows of LSH-MIPS at every pair of a functions and b tables, of one index.
 func (t *tradeoff) lsh(ctx context.Context, e *Env, ks, functions, tables []int, seed uint64) ([]Row, error) {
 	began := time.Now()
-	index, err := baseline.NewLSH(ctx, t.stored, baseline.LSHOptions{Functions: slices.Max(functions), Tables: slices.Max(tables), Seed: seed, Threads: e.Threads})
+	index, err := baseline.NewLSH(ctx, t.stored, baseline.LSHOptions{Functions: max(1, slices.Max(functions)), Tables: slices.Max(tables), Seed: seed, Threads: e.Threads})
 	if err != nil {
 		return nil, err
 	}
