@@ -224,10 +224,10 @@ func tradeoffFigure(id, shows string, k int) *Figure {
 		Data:       []string{setNormal, setPrograms, setMovieLens, setCustomers},
 		Needs:      []string{"ml-1m"},
 		Algorithms: []string{nameBanditMIPS, nameAlpha, nameBucketAE, OwnExact, OwnCertain, OwnAdaptive},
-		Baselines:  []string{nameBoundedME, nameLSH, nameGreedy, namePCA},
-		Lost:       "How delta and epsilon were paired, and most settings of the baselines. NAPG-MIPS, NEQ-MIPS and H2-ALSH are their logs only.",
+		Baselines:  []string{nameBoundedME, nameLSH, nameGreedy, namePCA, nameHNSW, nameNEQ},
+		Lost:       "How delta and epsilon were paired, and most settings of the baselines. NAPG-MIPS and H2-ALSH are their logs only.",
 		Points: func(s *Settings) []Point {
-			return setPoints(s, []int{s.Int("d")}, func(set string) []int {
+			points := setPoints(s, []int{s.Int("d")}, func(set string) []int {
 				if set == setMovieLens {
 					return []int{s.Int("d of MovieLens")}
 				}
@@ -235,6 +235,7 @@ func tradeoffFigure(id, shows string, k int) *Figure {
 			}, func(ctx context.Context, e *Env, set *data.Set, key string, draw int) ([]Row, error) {
 				return sweepRows(ctx, e, s, set, key, draw)
 			})
+			return append(points, pythonPoints(s, k)...)
 		},
 		Charts: func(s *Settings, rows []Row) []plot.Chart {
 			logs := mustLogged(id)

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"thresher/internal/atomicfile"
+	"thresher/papers/data"
 )
 
 // PythonFile, in a figure's folder, has the rows of the baselines that libraries of Python have, HNSW-MIPS and NEQ-MIPS. It is
@@ -149,4 +150,38 @@ func readPython(folder fs.FS) ([]Row, error) {
 		}
 	}
 	return rows, nil
+}
+
+// pythonPoints leave the first draw of each set of a trade-off of BanditMIPS for Python.
+func pythonPoints(s *Settings, k int) []Point {
+	n, m, d, films := s.Int("n"), s.Int("queries"), s.Int("d"), s.Int("d of MovieLens")
+	left := func(name string, make func(ctx context.Context, e *Env) (*data.Set, error)) Point {
+		return pythonPoint("Python "+name, "", []int{k}, func(ctx context.Context, e *Env) (*tradeoff, error) {
+			set, err := make(ctx, e)
+			if err != nil {
+				return nil, err
+			}
+			return newContest(ctx, e, set, k)
+		})
+	}
+	var points []Point
+	for _, name := range s.Strings("sets") {
+		points = append(points, left(name, func(_ context.Context, e *Env) (*data.Set, error) {
+			return generated(name, n, d, m, drawSeed(e, name, 0)), nil
+		}))
+	}
+	for _, set := range filmSets() {
+		width := d
+		if set.name == setMovieLens {
+			width = films
+		}
+		points = append(points, left(set.name, func(ctx context.Context, e *Env) (*data.Set, error) {
+			draw, err := set.draw(ctx, e, s)
+			if err != nil {
+				return nil, err
+			}
+			return draw(n, width, m, drawSeed(e, set.name, 0))
+		}))
+	}
+	return points
 }
