@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
 )
 
 // guess gives a planner intervals that hold but are otherwise as bad as possible: means

@@ -1,4 +1,4 @@
-package service
+package serve_test
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 
 	"thresher/choice/serve/choiceapi"
 	"thresher/choice/serve/choiceclient"
+	"thresher/choice/serve/servetest"
+	"thresher/service/servicetest"
 )
 
 // play judges duels in favour of the arm that comes first in order, until the end.
@@ -39,8 +41,8 @@ func play(t *testing.T, c *choiceclient.Client, id string, order []string) choic
 // TestRankedTournaments: arms in order, the top ones, and those that beat the most others. Every
 // answer fits the description.
 func TestRankedTournaments(t *testing.T) {
-	s := start(t, nil)
-	c := s.choices()
+	s := servetest.Start(t, t.TempDir(), nil)
+	c := s.Choices()
 	order := []string{"first", "second", "third", "last"}
 	for name, spec := range map[string]string{
 		"order":    `{"arms":["last","third","first","second"],"mode":"pac","delta":0.01,"algorithm":"rank"}`,
@@ -48,9 +50,9 @@ func TestRankedTournaments(t *testing.T) {
 		"copeland": `{"arms":["last","third","first","second"],"mode":"pac","delta":0.01,"epsilon":0.2,"algorithm":"copeland","horizon":10000}`,
 	} {
 		var made choiceapi.Tournament
-		s.do("POST", "/v1/tournaments", spec).want(201).into(&made)
+		s.Do("POST", "/v1/tournaments", spec).Want(201).Into(&made)
 		end := play(t, c, made.ID, order)
-		s.do("GET", "/v1/tournaments/"+made.ID, nil).want(200)
+		s.Do("GET", "/v1/tournaments/"+made.ID, nil).Want(200)
 		st := end.State
 		switch name {
 		case "order", "top":
@@ -77,21 +79,21 @@ func TestRankedTournaments(t *testing.T) {
 // TestUndoTournament takes back judgments and a winner, under a key and of a named duel.
 func TestUndoTournament(t *testing.T) {
 	dir := t.TempDir()
-	s := startIn(t, dir, nil)
+	s := servetest.Start(t, dir, nil)
 	ctx := context.Background()
-	c := s.choices()
+	c := s.Choices()
 	made, err := c.CreateTournament(ctx, choiceapi.TournamentSpec{Arms: []string{"a", "b"}, Mode: "pac", Delta: of(.2)}, "")
 	if err != nil || len(made.State.Undoable) != 0 {
 		t.Fatalf("%+v, %v", made, err)
 	}
 	at := "/v1/tournaments/" + made.ID
-	s.do("POST", at+"/undo", `{}`).problem(409, "conflict")
+	s.Do("POST", at+"/undo", `{}`).Problem(409, "conflict")
 	end := play(t, c, made.ID, []string{"a", "b"})
 	last := end.State.Undoable
 	if len(last) == 0 || *end.Winner != "a" {
 		t.Fatalf("%+v", end)
 	}
-	if p := s.do("POST", at+"/undo", fmt.Sprintf(`{"duel_id":%d}`, last[0]+1000)).problem(409, "conflict"); p.Field != "duel_id" {
+	if p := s.Do("POST", at+"/undo", fmt.Sprintf(`{"duel_id":%d}`, last[0]+1000)).Problem(409, "conflict"); p.Field != "duel_id" {
 		t.Errorf("%+v", p)
 	}
 	for range 2 { // the second changes nothing
@@ -99,24 +101,24 @@ func TestUndoTournament(t *testing.T) {
 		if err != nil || undone.Done || undone.Winner != nil || undone.Undone != 1 || undone.Duels >= end.State.Duels || fmt.Sprint(undone.UndoneDuels) != fmt.Sprint(last) {
 			t.Fatalf("%+v, %v", undone, err)
 		}
-		s.stopAll()
-		s = startIn(t, dir, nil)
-		c = s.choices()
+		s.Stop()
+		s = servetest.Start(t, dir, nil)
+		c = s.Choices()
 	}
-	s.do("POST", at+"/report", fmt.Sprintf(`[{"duel_id":%d,"a_won":true}]`, last[0])).problem(409, "duel-withdrawn")
-	s.do("POST", at+"/undo", `{}`).want(200)
+	s.Do("POST", at+"/report", fmt.Sprintf(`[{"duel_id":%d,"a_won":true}]`, last[0])).Problem(409, "duel-withdrawn")
+	s.Do("POST", at+"/undo", `{}`).Want(200)
 	for body, field := range map[string]string{`{"duel_id":0}`: "duel_id", `{"duel_id":-1}`: "duel_id", `{"duel_id":"7"}`: "duel_id", `{"last":7}`: "last"} {
-		a := s.do("POST", at+"/undo", body)
-		var p refused
-		if a.into(&p); a.status != 400 || p.Field != field {
-			t.Errorf("%s: %s", body, a.body)
+		a := s.Do("POST", at+"/undo", body)
+		var p servicetest.Refused
+		if a.Into(&p); a.Status != 400 || p.Field != field {
+			t.Errorf("%s: %s", body, a.Body)
 		}
 	}
-	s.do("POST", "/v1/tournaments/x/undo", `{}`).problem(404, "unknown-tournament")
+	s.Do("POST", "/v1/tournaments/x/undo", `{}`).Problem(404, "unknown-tournament")
 	if again := play(t, c, made.ID, []string{"b", "a"}); *again.Winner == "" || again.State.Undone != 2 {
 		t.Errorf("%+v", again)
 	}
-	if text := string(s.do("GET", "/metrics", nil).body); !strings.Contains(text, `thresher_duel_results_total{status="undone"}`) {
+	if text := string(s.Do("GET", "/metrics", nil).Body); !strings.Contains(text, `thresher_duel_results_total{status="undone"}`) {
 		t.Error("metrics lack undone results")
 	}
 }
@@ -124,17 +126,17 @@ func TestUndoTournament(t *testing.T) {
 // TestJudgesOfTournaments: names have the limit of the command line, and the records of judges fit
 // the description.
 func TestJudgesOfTournaments(t *testing.T) {
-	s := start(t, nil)
+	s := servetest.Start(t, t.TempDir(), nil)
 	var made choiceapi.Tournament
-	s.do("POST", "/v1/tournaments", `{"arms":["a","b"],"mode":"pac","delta":0.000001}`).want(201).into(&made)
+	s.Do("POST", "/v1/tournaments", `{"arms":["a","b"],"mode":"pac","delta":0.000001}`).Want(201).Into(&made)
 	at, longest := "/v1/tournaments/"+made.ID, strings.Repeat("é", 256)
 	for i, name := range []string{longest, "bob", longest, "bob", longest, "bob", longest, "bob"} {
 		var issued choiceapi.Duels
-		s.do("POST", at+"/next", fmt.Sprintf(`{"count":1,"judge":%q}`, name)).want(200).into(&issued)
+		s.Do("POST", at+"/next", fmt.Sprintf(`{"count":1,"judge":%q}`, name)).Want(200).Into(&issued)
 		won := (issued.Duels[0].A < issued.Duels[0].B) == (i%3 > 0)
-		s.do("POST", at+"/report", fmt.Sprintf(`[{"duel_id":%d,"a_won":%t,"judge":%q}]`, issued.Duels[0].ID, won, name)).want(200)
+		s.Do("POST", at+"/report", fmt.Sprintf(`[{"duel_id":%d,"a_won":%t,"judge":%q}]`, issued.Duels[0].ID, won, name)).Want(200)
 	}
-	s.do("GET", at, nil).want(200).into(&made)
+	s.Do("GET", at, nil).Want(200).Into(&made)
 	if j := made.State.Judges; j == nil || len(j.Judges) != 2 || j.Judges[0].Judge != longest || j.Judges[0].Judgments != 4 || j.Judges[0].Agreement == nil || len(j.Disputed) == 0 {
 		t.Errorf("%+v", j)
 	}
@@ -143,10 +145,10 @@ func TestJudgesOfTournaments(t *testing.T) {
 		if body[0] == '[' {
 			path = at + "/report"
 		}
-		a := s.do("POST", path, fmt.Sprintf(body, longest+"x"))
-		var p refused
-		if a.into(&p); a.status != 400 || p.Field != "judge" || fmt.Sprint(p.Limit) != "256" {
-			t.Errorf("%s", a.body)
+		a := s.Do("POST", path, fmt.Sprintf(body, longest+"x"))
+		var p servicetest.Refused
+		if a.Into(&p); a.Status != 400 || p.Field != "judge" || fmt.Sprint(p.Limit) != "256" {
+			t.Errorf("%s", a.Body)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package service
+package serve_test
 
 import (
 	"context"
@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"thresher/choice/serve"
 	"thresher/choice/serve/choiceapi"
-	"thresher/choice/serve/choiceclient"
-	"thresher/service/client"
+	"thresher/choice/serve/servetest"
+	"thresher/service"
+	"thresher/service/servicetest"
 )
 
 // judge decides duels in favour of the arm that comes first in a list.
@@ -26,22 +26,12 @@ func judge(order []string, duels []choiceapi.Duel) []choiceapi.DuelResult {
 
 func of[T any](x T) *T { return &x }
 
-// choices returns a client of tournaments and slates that never retries.
-func (s *site) choices() *choiceclient.Client {
-	s.t.Helper()
-	c, err := client.New(s.url, &client.Options{HTTP: s.client, Attempts: 1})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return choiceclient.Of(c)
-}
-
 // TestTournament plays one to its end through the client, over restarts of the server.
 func TestTournament(t *testing.T) {
 	dir := t.TempDir()
-	s := startIn(t, dir, nil)
+	s := servetest.Start(t, dir, nil)
 	ctx, order := context.Background(), []string{"good", "bad", "worse"}
-	c := s.choices()
+	c := s.Choices()
 	made, err := c.CreateTournament(ctx, choiceapi.TournamentSpec{Arms: order, Mode: "online", Algorithm: "beat-the-mean", Horizon: of(int64(100000)), Testing: "sweep"}, "")
 	if err != nil || made.Done || made.Winner != nil || len(made.State.Active) != 3 || *made.Seed != 1 || *made.LeaseSeconds != 600 {
 		t.Fatalf("%+v, %v", made, err)
@@ -52,9 +42,9 @@ func TestTournament(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n%100 == 50 {
-			s.stopAll()
-			s = startIn(t, dir, nil)
-			c = s.choices()
+			s.Stop()
+			s = servetest.Start(t, dir, nil)
+			c = s.Choices()
 		}
 		if issued.Done {
 			break
@@ -74,47 +64,47 @@ func TestTournament(t *testing.T) {
 	if out := end.State.Eliminated; len(out) != 2 || out[0].Arm != "worse" || out[0].At < 1 || out[0].P >= .5 || out[0].Radius <= 0 || out[1].Arm != "bad" {
 		t.Errorf("%+v", out)
 	}
-	s.do("POST", "/v1/tournaments/"+made.ID+"/next", map[string]int{"count": 2}).problem(409, "tournament-ended")
+	s.Do("POST", "/v1/tournaments/"+made.ID+"/next", map[string]int{"count": 2}).Problem(409, "tournament-ended")
 	page, err := c.Tournaments(ctx, "", 1)
 	if err != nil || len(page.Data) != 1 || !page.Data[0].Done || page.Data[0].ID != made.ID || page.Data[0].State != nil || page.HasMore {
 		t.Errorf("%+v, %v", page, err)
 	}
-	text := string(s.do("GET", "/metrics", nil).body)
+	text := string(s.Do("GET", "/metrics", nil).Body)
 	for _, want := range []string{`thresher_tournaments{status="done"} 1`, `thresher_tournaments{status="running"} 0`, "thresher_duels_handed_out_total", `thresher_duel_results_total{status="accepted"}`, `thresher_duel_results_total{status="coin"}`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("metrics lack %s", want)
 		}
 	}
-	if log := s.log.String(); strings.Contains(log, "worse") || !strings.Contains(log, made.ID+"/report") {
+	if log := s.Log(); strings.Contains(log, "worse") || !strings.Contains(log, made.ID+"/report") {
 		t.Error("logs have names of arms, or lack requests")
 	}
-	s.do("DELETE", "/v1/tournaments/"+made.ID, nil).want(200)
-	s.do("GET", "/v1/tournaments/"+made.ID, nil).problem(404, "unknown-tournament")
+	s.Do("DELETE", "/v1/tournaments/"+made.ID, nil).Want(200)
+	s.Do("GET", "/v1/tournaments/"+made.ID, nil).Problem(404, "unknown-tournament")
 }
 
 // TestBadTournaments asks for everything that cannot be: each has its status, kind,
 // field, index and limit, and the state is untouched.
 func TestBadTournaments(t *testing.T) {
-	s := start(t, func(o *Options) { o.Extensions = serve.New(serve.Options{Arms: 4, Duels: 5, Tournaments: 1}) })
+	s := servetest.Start(t, t.TempDir(), func(_ *service.Options, o *serve.Options) { o.Arms, o.Duels, o.Tournaments = 4, 5, 1 })
 	const all = "/v1/tournaments"
 	const good = `{"arms":["a","b","c"],"mode":"online","horizon":1000,"testing":"sweep"}`
 	var made choiceapi.Tournament
-	a := s.do("POST", all, good, "Idempotency-Key", "first").want(201)
-	a.into(&made)
+	a := s.Do("POST", all, good, "Idempotency-Key", "first").Want(201)
+	a.Into(&made)
 	at := all + "/" + made.ID
-	if a.header.Get("Location") != at {
-		t.Errorf("at %s", a.header.Get("Location"))
+	if a.Header.Get("Location") != at {
+		t.Errorf("at %s", a.Header.Get("Location"))
 	}
 	var issued, again choiceapi.Duels
-	s.do("POST", at+"/next", `{"count":2}`, "Idempotency-Key", "k").want(200).into(&issued)
-	s.do("POST", at+"/next", `{"count":2}`, "Idempotency-Key", "k").want(200).into(&again)
+	s.Do("POST", at+"/next", `{"count":2}`, "Idempotency-Key", "k").Want(200).Into(&issued)
+	s.Do("POST", at+"/next", `{"count":2}`, "Idempotency-Key", "k").Want(200).Into(&again)
 	if fmt.Sprint(issued) != fmt.Sprint(again) || len(issued.Duels) == 0 {
 		t.Fatalf("under one key: %v, then %v", issued, again)
 	}
 	id := issued.Duels[0].ID
 	reported := fmt.Sprintf(`[{"duel_id":%d,"a_won":true}]`, id)
-	s.do("POST", at+"/report", reported).want(200)
-	before := string(s.do("GET", at, nil).want(200).body)
+	s.Do("POST", at+"/report", reported).Want(200)
+	before := string(s.Do("GET", at, nil).Want(200).Body)
 	none := -1
 	for _, c := range []struct {
 		name, method, path, body string
@@ -170,7 +160,7 @@ func TestBadTournaments(t *testing.T) {
 		{"the other result", "POST", at + "/report", strings.Replace(reported, "true", "false", 1), 409, "conflict", "duel_id", 0, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s.in(t)
+			s.In(t)
 			var body any
 			var h []string
 			if c.body != "" {
@@ -179,55 +169,35 @@ func TestBadTournaments(t *testing.T) {
 			if strings.Contains(c.name, "under the key") {
 				h = []string{"Idempotency-Key", map[bool]string{true: "first", false: "k"}[c.path == all]}
 			}
-			a := s.do(c.method, c.path, body, h...)
-			if a.status != c.status {
-				t.Fatalf("status %d, want %d: %.400s", a.status, c.status, a.body)
+			a := s.Do(c.method, c.path, body, h...)
+			if a.Status != c.status {
+				t.Fatalf("status %d, want %d: %.400s", a.Status, c.status, a.Body)
 			}
-			var p refused
-			if a.into(&p); c.problem != "" {
-				p = a.problem(c.status, c.problem)
+			var p servicetest.Refused
+			if a.Into(&p); c.problem != "" {
+				p = a.Problem(c.status, c.problem)
 			}
 			if p.Detail == "" || p.Field != c.field || (p.Index == nil) != (c.index < 0) || p.Index != nil && *p.Index != c.index {
-				t.Errorf("%s", a.body)
+				t.Errorf("%s", a.Body)
 			}
 			if got := fmt.Sprint(p.Limit); c.limit != "" && got != c.limit {
 				t.Errorf("limit %s, want %s", got, c.limit)
 			}
 		})
 	}
-	s.do("POST", at+"/next", []byte(`{"count":1}`), "Content-Type", "text/plain").problem(415, "unsupported-media")
-	s.do("POST", at+"/report", strings.Repeat(" ", smallJSON+1)).problem(413, "body-too-large")
-	s.do("PUT", at, `{}`).problem(http.StatusMethodNotAllowed, "method-not-allowed")
-	if after := string(s.do("GET", at, nil).want(200).body); after != before {
+	s.Do("POST", at+"/next", []byte(`{"count":1}`), "Content-Type", "text/plain").Problem(415, "unsupported-media")
+	s.Do("POST", at+"/report", strings.Repeat(" ", 1<<20+1)).Problem(413, "body-too-large")
+	s.Do("PUT", at, `{}`).Problem(http.StatusMethodNotAllowed, "method-not-allowed")
+	if after := string(s.Do("GET", at, nil).Want(200).Body); after != before {
 		t.Errorf("the state was\n%s and is\n%s", before, after)
 	}
 	var lenient choiceapi.Reported
-	s.do("POST", at+"/report?lenient", strings.Replace(reported, "true", "false", 1)).want(200).into(&lenient)
+	s.Do("POST", at+"/report?lenient", strings.Replace(reported, "true", "false", 1)).Want(200).Into(&lenient)
 	if lenient.Receipts[0].Status != "conflicting" {
 		t.Errorf("%+v", lenient.Receipts)
 	}
-	if text := string(s.do("GET", "/metrics", nil).body); !strings.Contains(text, `{reason="internal"} 0`) {
+	if text := string(s.Do("GET", "/metrics", nil).Body); !strings.Contains(text, `{reason="internal"} 0`) {
 		t.Error("the server counts failures of its own")
-	}
-}
-
-// TestTournamentTurns: what reads much takes its turn among searches, and no request
-// waits longer than any search may take.
-func TestTournamentTurns(t *testing.T) {
-	s := start(t, func(o *Options) { o.Limits.Searches, o.Timeouts.Search = 1, 500*time.Millisecond })
-	var made choiceapi.Tournament
-	s.do("POST", "/v1/tournaments", `{"arms":["a","b","c"],"mode":"online","horizon":1000}`).want(201).into(&made)
-	held, err := s.turnOf(context.Background(), "address 127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range []string{"/v1/tournaments", "/v1/tournaments/" + made.ID} {
-		s.do("GET", path, nil).problem(504, "deadline")
-	}
-	held.end()
-	s.o.Timeouts.Search = time.Minute
-	for _, path := range []string{"/v1/tournaments", "/v1/tournaments/" + made.ID} {
-		s.do("GET", path, nil).want(200)
 	}
 }
 
@@ -235,21 +205,21 @@ func TestTournamentTurns(t *testing.T) {
 // the end, and with judges who prefer the arm shown first: the better arm wins, and they are
 // found out.
 func TestAnytimeTournament(t *testing.T) {
-	s := start(t, nil)
+	s := servetest.Start(t, t.TempDir(), nil)
 	var made choiceapi.Tournament
-	s.do("POST", "/v1/tournaments", `{"arms":["bad","good"],"mode":"pac","delta":0.001,"horizon":100000}`).want(201).into(&made)
+	s.Do("POST", "/v1/tournaments", `{"arms":["bad","good"],"mode":"pac","delta":0.001,"horizon":100000}`).Want(201).Into(&made)
 	if made.Algorithm != "anytime" || made.Epsilon != nil || *made.Horizon != 100000 {
 		t.Fatalf("%+v", made)
 	}
 	at, shown, early := "/v1/tournaments/"+made.ID, map[string]int{}, 0
 	for n := range 10_000 {
 		var issued choiceapi.Duels
-		s.do("POST", at+"/next", `{"count":1}`).want(200).into(&issued)
+		s.Do("POST", at+"/next", `{"count":1}`).Want(200).Into(&issued)
 		d := issued.Duels[0]
 		shown[d.A]++
 		won := d.A == "good" || n%4 > 0 // the first place decides three times of four, and never against the good one
 		var reported choiceapi.Reported
-		s.do("POST", at+"/report", fmt.Sprintf(`[{"duel_id":%d,"a_won":%t}]`, d.ID, won)).want(200).into(&reported)
+		s.Do("POST", at+"/report", fmt.Sprintf(`[{"duel_id":%d,"a_won":%t}]`, d.ID, won)).Want(200).Into(&reported)
 		if g := reported.Guarantee; !reported.Done && g != nil && g.Failure > .001 && g.Failure <= .5 {
 			early++
 		}

@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"bufio"
@@ -11,18 +11,19 @@ import (
 
 	"github.com/spf13/cobra"
 
-	choice "thresher/choice/serve"
+	"thresher/choice/serve"
 	"thresher/choice/serve/choiceapi"
 	"thresher/choice/serve/choiceclient"
 	"thresher/internal/atomicfile"
 	"thresher/internal/cli"
+	"thresher/internal/cli/remote"
 	"thresher/service"
 	"thresher/store"
 )
 
 // exportFlags are the flags of data export-judgments.
 type exportFlags struct {
-	remote
+	remote.Flags
 	tournament, out string
 	force           bool
 }
@@ -37,7 +38,7 @@ were issued, how they were judged and by whom, what was skipped and taken back. 
 damaged database everything that can be read is written, and the calls that are lost are
 named. Nothing in the data folder is changed.
 
-If a server uses the data folder it is asked, at --server or $` + serverVariable + `.
+If a server uses the data folder it is asked, at --server or $` + remote.ServerVariable + `.
 
 Exit code 0: all calls are written; 1: some are lost, as the output says; 2: there is no
 such tournament, or the folder cannot be read; 4: no answer from the server.`,
@@ -47,11 +48,11 @@ such tournament, or the folder cannot be read; 4: no answer from the server.`,
 			return a.runDataExport(cmd.Context(), f, cmd.Flags().Changed("data"))
 		},
 	}
-	f.addServerFlags(cmd.Flags())
+	f.Add(cmd.Flags())
 	cmd.Flags().StringVar(&f.tournament, "tournament", "", "`id` of the tournament")
 	cmd.Flags().StringVar(&f.out, "out", "-", "`file` to write; - is standard output")
 	cmd.Flags().BoolVar(&f.force, "overwrite", false, "replace --out if it exists")
-	addSettings(cmd, "data")
+	cli.AddSettings(cmd, "data")
 	return cmd
 }
 
@@ -71,7 +72,7 @@ func (a *app) runDataExport(ctx context.Context, f *exportFlags, named bool) err
 		lost, err = f.toFile(write)
 	}
 	if err != nil {
-		return withExitCode(fmt.Errorf("data export-judgments: %w", err))
+		return remote.WithExitCode(fmt.Errorf("data export-judgments: %w", err))
 	}
 	if lost > 0 {
 		return cli.Exit(cli.ExitWrong, fmt.Errorf("data export-judgments: %d calls are lost; the output says which", lost))
@@ -97,11 +98,11 @@ func (f *exportFlags) toFile(write func(io.Writer) (int64, error)) (lost int64, 
 
 // exportJudgments writes the export of the data folder or, if a server uses it, of the server.
 func (a *app) exportJudgments(ctx context.Context, f *exportFlags, named bool, w io.Writer) (lost int64, err error) {
-	if f.server == "" && (named || os.Getenv(serverVariable) == "") {
+	if f.Server == "" && (named || os.Getenv(remote.ServerVariable) == "") {
 		if err := service.IsDataFolder(a.Config.Server.Data); err != nil {
 			return 0, err
 		}
-		j, err := choice.ExportJudgments(ctx, a.Config.Server.Data, f.tournament, w)
+		j, err := serve.ExportJudgments(ctx, a.Config.Server.Data, f.tournament, w)
 		if err == nil || !errors.Is(err, store.ErrInUse) {
 			for _, fault := range j.Unread {
 				a.Log.Warn("the database is damaged", "fault", fault)
@@ -112,7 +113,7 @@ func (a *app) exportJudgments(ctx context.Context, f *exportFlags, named bool, w
 			return j.Lost, err
 		}
 	}
-	c, err := f.connect()
+	c, err := f.Connect()
 	if err != nil {
 		return 0, err
 	}

@@ -1,4 +1,4 @@
-package service
+package serve_test
 
 import (
 	"encoding/json"
@@ -11,6 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"thresher/choice/serve"
+	"thresher/choice/serve/servetest"
+	"thresher/service"
+	"thresher/service/servicetest"
 	"thresher/store"
 )
 
@@ -40,7 +43,7 @@ func withoutLeases(answer any) {
 // TestChoicesOfBefore: tournaments and slates of an earlier release are whole, go on, and answer what they
 // answered.
 func TestChoicesOfBefore(t *testing.T) {
-	dir := unpack(t, "choices-0f538cbe.tar.gz")
+	dir := servicetest.Unpack(t, filepath.Join("testdata", "choices-0f538cbe.tar.gz"))
 	text, err := os.ReadFile(filepath.Join("testdata", "choices-0f538cbe.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +52,7 @@ func TestChoicesOfBefore(t *testing.T) {
 	if err := json.Unmarshal(text, &before); err != nil {
 		t.Fatal(err)
 	}
-	if err := extensions().Check(t.Context(), dir, func(i store.Item) {
+	if err := service.Extensions(serve.New(serve.Options{})).Check(t.Context(), dir, func(i store.Item) {
 		if i.Verdict != store.Intact {
 			t.Errorf("%+v", i)
 		}
@@ -58,12 +61,12 @@ func TestChoicesOfBefore(t *testing.T) {
 	}
 
 	const ever = 100 * 365 * 24 * time.Hour // the folder is of a day in 2026
-	s := startIn(t, dir, func(o *Options) { o.Extensions = serve.New(serve.Options{SlateKeep: ever}) })
+	s := servetest.Start(t, dir, func(_ *service.Options, o *serve.Options) { o.SlateKeep = ever })
 	const slatesOf = "/v1/collections/films/slates"
 	same := func(path string, want any) {
 		t.Helper()
 		var got any
-		s.do("GET", path, nil).want(200).into(&got)
+		s.Do("GET", path, nil).Want(200).Into(&got)
 		withoutLeases(got)
 		withoutLeases(want)
 		if d := cmp.Diff(want, got); d != "" {
@@ -74,9 +77,9 @@ func TestChoicesOfBefore(t *testing.T) {
 	same(slatesOf, before.Slates)
 	same("/v1/tournaments/"+id, any(before.Tournament))
 	// What waits for a reward or a judgment takes it.
-	s.do("POST", slatesOf+"/feedback", map[string]any{"slate_id": before.Recommended.Slates[1]["slate_id"], "rewards": []float64{0, 1}}).want(200)
+	s.Do("POST", slatesOf+"/feedback", map[string]any{"slate_id": before.Recommended.Slates[1]["slate_id"], "rewards": []float64{0, 1}}).Want(200)
 	var info struct{ Users, Slates int }
-	if s.do("GET", slatesOf, nil).want(200).into(&info); info.Users != 2 {
+	if s.Do("GET", slatesOf, nil).Want(200).Into(&info); info.Users != 2 {
 		t.Errorf("%+v", info)
 	}
 	order := []string{"good", "bad", "worse"}
@@ -87,7 +90,7 @@ func TestChoicesOfBefore(t *testing.T) {
 	var reported struct {
 		Receipts []struct{ Status string }
 	}
-	s.do("POST", "/v1/tournaments/"+id+"/report", []map[string]any{{"duel_id": d.ID, "a_won": slices.Index(order, d.A) < slices.Index(order, d.B)}}).want(200).into(&reported)
+	s.Do("POST", "/v1/tournaments/"+id+"/report", []map[string]any{{"duel_id": d.ID, "a_won": slices.Index(order, d.A) < slices.Index(order, d.B)}}).Want(200).Into(&reported)
 	if len(reported.Receipts) != 1 || reported.Receipts[0].Status != "accepted" {
 		t.Errorf("%+v", reported)
 	}

@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"errors"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	choice "thresher/choice/serve"
+	"thresher/choice/serve"
 	"thresher/internal/cli"
 	"thresher/service"
 )
@@ -37,7 +37,7 @@ as the output says; 2: none was, or the tournament is unknown or not damaged.`,
 			if err != nil {
 				return fmt.Errorf("data continue-tournament: %w", err)
 			}
-			c, err := choice.ContinueTournament(cmd.Context(), a.Config.Server.Data, id)
+			c, err := serve.ContinueTournament(cmd.Context(), a.Config.Server.Data, id)
 			if err != nil {
 				return fmt.Errorf("data continue-tournament: %w", err)
 			}
@@ -49,6 +49,6 @@ as the output says; 2: none was, or the tournament is unknown or not damaged.`,
 		},
 	}
 	cmd.Flags().StringVar(&id, "tournament", "", "`id` of the tournament")
-	addSettings(cmd, "data")
+	cli.AddSettings(cmd, "data")
 	return cmd
 }

@@ -1,4 +1,4 @@
-package service
+package serve_test
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 
 	"thresher/choice/serve"
 	"thresher/choice/serve/choiceapi"
+	"thresher/choice/serve/servetest"
+	"thresher/service/extension"
 	"thresher/store"
 )
 
@@ -44,20 +46,20 @@ func judgedBy(t *testing.T, lines []byte) (won map[uint64]bool, lost int64, end 
 // the database is bad; what is lost is named.
 func TestJudgments(t *testing.T) {
 	dir := t.TempDir()
-	s := startIn(t, dir, nil)
+	s := servetest.Start(t, dir, nil)
 	var made struct{ ID string }
-	s.do("POST", "/v1/tournaments", `{"arms":["left","right","middle"],"mode":"online","horizon":1000000,"testing":"sweep"}`).want(201).into(&made)
+	s.Do("POST", "/v1/tournaments", `{"arms":["left","right","middle"],"mode":"online","horizon":1000000,"testing":"sweep"}`).Want(201).Into(&made)
 	path := "/v1/tournaments/" + made.ID
 	want := map[uint64]bool{}
 	for range 40 {
 		var issued choiceapi.Duels
-		s.do("POST", path+"/next", `{"count":3}`).want(200).into(&issued)
+		s.Do("POST", path+"/next", `{"count":3}`).Want(200).Into(&issued)
 		var results []map[string]any
 		for _, d := range issued.Duels {
 			want[d.ID] = d.ID%3 == 0
 			results = append(results, map[string]any{"duel_id": d.ID, "a_won": d.ID%3 == 0})
 		}
-		s.do("POST", path+"/report", results).want(200)
+		s.Do("POST", path+"/report", results).Want(200)
 	}
 	same := func(what string, won map[uint64]bool) {
 		t.Helper()
@@ -67,22 +69,25 @@ func TestJudgments(t *testing.T) {
 			}
 		}
 	}
-	sent := s.do("GET", path+"/judgments", nil).want(200)
-	won, lost, end := judgedBy(t, sent.body)
+	sent := s.Do("GET", path+"/judgments", nil).Want(200)
+	won, lost, end := judgedBy(t, sent.Body)
 	if same("served", won); len(won) != len(want) || lost != 0 || end.Calls != 80 || end.Judgments != int64(len(want)) {
 		t.Errorf("%d of %d, %d, %+v", len(won), len(want), lost, end)
 	}
-	if !strings.Contains(string(sent.body), `"a":"left"`) || !strings.HasPrefix(string(sent.body), `{"id":"`+made.ID) {
-		t.Errorf("%.300s", sent.body)
+	if !strings.Contains(string(sent.Body), `"a":"left"`) || !strings.HasPrefix(string(sent.Body), `{"id":"`+made.ID) {
+		t.Errorf("%.300s", sent.Body)
 	}
-	s.do("GET", "/v1/tournaments/tournament_x/judgments", nil).problem(404, "unknown-tournament")
+	s.Do("GET", "/v1/tournaments/tournament_x/judgments", nil).Problem(404, "unknown-tournament")
 	if _, err := serve.ExportJudgments(t.Context(), dir, made.ID, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), store.ErrInUse.Error()) {
 		t.Error(err)
 	}
-	s.stopAll()
+	s.Stop()
 
-	meta := filepath.Join(dir, metaName)
-	whole := readFile(t, meta)
+	meta := filepath.Join(dir, extension.MetaName)
+	whole, err := os.ReadFile(meta)
+	if err != nil {
+		t.Fatal(err)
+	}
 	damaged := 0
 	for at := 0; at < len(whole); at += 4096 {
 		broken := bytes.Clone(whole)

@@ -1,4 +1,4 @@
-package service
+package serve_test
 
 import (
 	"fmt"
@@ -10,6 +10,10 @@ import (
 	"time"
 
 	"thresher/choice/serve"
+	"thresher/choice/serve/servetest"
+	"thresher/internal/vectors"
+	"thresher/service"
+	"thresher/service/servicetest"
 )
 
 // topics returns n rows of topic coverages of dimension dim.
@@ -22,12 +26,17 @@ func topics(seed uint64, n int) []float32 {
 	return x
 }
 
+const (
+	dim     = 8 // of the vectors of these tests
+	npyType = "application/x-npy"
+)
+
 const slatesOfNews = "/v1/collections/news/slates"
 
 // news creates a collection suitable for slates.
-func (s *site) news(seed uint64, n int) {
-	s.t.Helper()
-	s.do("PUT", "/v1/collections/news?metric=ip&wait&replace=true", npy(topics(seed, n), dim), "Content-Type", npyType).want(201)
+func news(s *servetest.Site, seed uint64, n int) {
+	s.T.Helper()
+	s.Do("PUT", "/v1/collections/news?metric=ip&wait&replace=true", servicetest.NPY(topics(seed, n), dim), "Content-Type", npyType).Want(201)
 }
 
 // dealt is a slate as clients see it.
@@ -61,8 +70,8 @@ type taken struct {
 // restart, and their deletion.
 func TestSlates(t *testing.T) {
 	dir := t.TempDir()
-	s := startIn(t, dir, nil)
-	s.news(1, 60)
+	s := servetest.Start(t, dir, nil)
+	news(s, 1, 60)
 	var items []string
 	for i := range 50 {
 		items = append(items, fmt.Sprintf(`{"id":%d,"costs":[%d],"groups":["g%d"]}`, i, 1+i%7, i%3))
@@ -73,18 +82,18 @@ func TestSlates(t *testing.T) {
 		Users, Slates int
 		Lambda        float64
 	}
-	s.do("GET", slatesOfNews, nil).want(200).into(&info)
+	s.Do("GET", slatesOfNews, nil).Want(200).Into(&info)
 	if info.Object != "slates" || info.Lambda != 1 || len(info.Items) != 0 {
 		t.Errorf("%+v", info)
 	}
-	s.do("PUT", slatesOfNews, `{"items":[`+strings.Join(items, ",")+`]}`).want(200).into(&info)
+	s.Do("PUT", slatesOfNews, `{"items":[`+strings.Join(items, ",")+`]}`).Want(200).Into(&info)
 	if len(info.Items) != 50 {
 		t.Errorf("%+v", info)
 	}
 	const ask = `{"users":["ann",7],"k":3,"budgets":[6],"group_limits":{"g0":1,"g1":0}}`
 	var d deal
-	one := s.do("POST", slatesOfNews+"/recommend", ask, "Idempotency-Key", "first").want(200)
-	one.into(&d)
+	one := s.Do("POST", slatesOfNews+"/recommend", ask, "Idempotency-Key", "first").Want(200)
+	one.Into(&d)
 	if len(d.Slates) != 2 || d.Version != 1 || d.Slates[0].User != "ann" || d.Slates[1].User != 7. {
 		t.Fatalf("%+v", d)
 	}
@@ -107,42 +116,42 @@ func TestSlates(t *testing.T) {
 		}
 	}
 	var again deal
-	s.do("POST", slatesOfNews+"/recommend", ask, "Idempotency-Key", "first").want(200).into(&again)
+	s.Do("POST", slatesOfNews+"/recommend", ask, "Idempotency-Key", "first").Want(200).Into(&again)
 	if again.Slates[0].ID != d.Slates[0].ID {
 		t.Error("the key has other slates")
 	}
-	s.do("POST", slatesOfNews+"/recommend", `{"users":["bob"]}`, "Idempotency-Key", "first").problem(422, "idempotency-key-reused")
-	s.stopAll()
+	s.Do("POST", slatesOfNews+"/recommend", `{"users":["bob"]}`, "Idempotency-Key", "first").Problem(422, "idempotency-key-reused")
+	s.Stop()
 
-	s = startIn(t, dir, nil)
+	s = servetest.Start(t, dir, nil)
 	ann := d.Slates[0]
 	body := fmt.Sprintf(`{"slate_id":%q,"rewards":[0.5]}`, ann.ID)
 	want := taken{ann.ID, "ann", 1, 1}
 	for range 2 {
 		var got taken
-		if s.do("POST", slatesOfNews+"/feedback", body).want(200).into(&got); got != want {
+		if s.Do("POST", slatesOfNews+"/feedback", body).Want(200).Into(&got); got != want {
 			t.Errorf("%+v, want %+v", got, want)
 		}
 	}
-	p := s.do("POST", slatesOfNews+"/feedback", fmt.Sprintf(`{"slate_id":%q,"rewards":[1]}`, ann.ID)).problem(409, "conflict")
+	p := s.Do("POST", slatesOfNews+"/feedback", fmt.Sprintf(`{"slate_id":%q,"rewards":[1]}`, ann.ID)).Problem(409, "conflict")
 	if p.Field != "rewards" {
 		t.Errorf("%+v", p)
 	}
 	var many struct{ Feedback []taken }
-	s.do("POST", slatesOfNews+"/feedback", fmt.Sprintf(`{"feedback":[%s,{"slate_id":%q,"rewards":[1]}]}`, body, d.Slates[1].ID)).want(200).into(&many)
+	s.Do("POST", slatesOfNews+"/feedback", fmt.Sprintf(`{"feedback":[%s,{"slate_id":%q,"rewards":[1]}]}`, body, d.Slates[1].ID)).Want(200).Into(&many)
 	if len(many.Feedback) != 2 || many.Feedback[0] != want || many.Feedback[1].User != 7. {
 		t.Errorf("%+v", many)
 	}
 	var after deal
-	s.do("POST", slatesOfNews+"/recommend", `{"users":["ann"],"k":2,"algo":"lsb","delta":0.2}`).want(200).into(&after)
+	s.Do("POST", slatesOfNews+"/recommend", `{"users":["ann"],"k":2,"algo":"lsb","delta":0.2}`).Want(200).Into(&after)
 	if len(after.Slates) != 1 || after.Slates[0].Alpha != 0 || len(after.Slates[0].Items) != 2 || after.Slates[0].Items[0].Mean == 0 {
 		t.Errorf("%+v", after)
 	}
-	s.do("GET", slatesOfNews, nil).want(200).into(&info)
+	s.Do("GET", slatesOfNews, nil).Want(200).Into(&info)
 	if info.Users != 2 || info.Slates != 3 || len(info.Items) != 50 {
 		t.Errorf("%+v", info)
 	}
-	text := string(s.do("GET", "/metrics", nil).body)
+	text := string(s.Do("GET", "/metrics", nil).Body)
 	for _, line := range []string{`thresher_slates_total{algo="lsb",collection="news"} 1`, `thresher_slate_observations_total{collection="news"} 2`, `thresher_slate_rewards_total{collection="news"} 1.5`} {
 		if !strings.Contains(text, line) {
 			t.Errorf("no %s", line)
@@ -151,32 +160,32 @@ func TestSlates(t *testing.T) {
 
 	// A forgotten user is a new one, also after a restart.
 	for range 2 {
-		s.do("DELETE", slatesOfNews+"/users", `{"users":["7","nobody"]}`).want(204)
+		s.Do("DELETE", slatesOfNews+"/users", `{"users":["7","nobody"]}`).Want(204)
 	}
-	s.stopAll()
-	s = startIn(t, dir, nil)
-	s.do("GET", slatesOfNews, nil).want(200).into(&info)
+	s.Stop()
+	s = servetest.Start(t, dir, nil)
+	s.Do("GET", slatesOfNews, nil).Want(200).Into(&info)
 	if info.Users != 1 || info.Slates != 2 || len(info.Items) != 50 {
 		t.Errorf("%+v", info)
 	}
-	s.do("POST", slatesOfNews+"/feedback", fmt.Sprintf(`{"slate_id":%q,"rewards":[1]}`, d.Slates[1].ID)).problem(404, "unknown-slate")
-	s.do("POST", slatesOfNews+"/feedback", body).want(200)
+	s.Do("POST", slatesOfNews+"/feedback", fmt.Sprintf(`{"slate_id":%q,"rewards":[1]}`, d.Slates[1].ID)).Problem(404, "unknown-slate")
+	s.Do("POST", slatesOfNews+"/feedback", body).Want(200)
 
 	// A new version keeps the states; the collection's deletion deletes them.
-	s.news(2, 30)
-	s.do("POST", slatesOfNews+"/recommend", `{"users":["ann"]}`).want(200)
-	s.do("DELETE", "/v1/collections/news", nil).want(204)
-	s.do("GET", slatesOfNews, nil).problem(404, "unknown-collection")
-	s.do("POST", slatesOfNews+"/feedback", body).problem(404, "unknown-collection")
-	s.news(1, 60)
-	s.do("POST", slatesOfNews+"/feedback", body).problem(404, "unknown-slate")
-	s.do("GET", slatesOfNews, nil).want(200).into(&info)
+	news(s, 2, 30)
+	s.Do("POST", slatesOfNews+"/recommend", `{"users":["ann"]}`).Want(200)
+	s.Do("DELETE", "/v1/collections/news", nil).Want(204)
+	s.Do("GET", slatesOfNews, nil).Problem(404, "unknown-collection")
+	s.Do("POST", slatesOfNews+"/feedback", body).Problem(404, "unknown-collection")
+	news(s, 1, 60)
+	s.Do("POST", slatesOfNews+"/feedback", body).Problem(404, "unknown-slate")
+	s.Do("GET", slatesOfNews, nil).Want(200).Into(&info)
 	if info.Users != 0 || info.Slates != 0 || len(info.Items) != 0 {
 		t.Errorf("%+v", info)
 	}
-	s.do("POST", slatesOfNews+"/recommend", `{"users":["ann"]}`).want(200)
-	s.do("DELETE", slatesOfNews, nil).want(204)
-	s.do("GET", slatesOfNews, nil).want(200).into(&info)
+	s.Do("POST", slatesOfNews+"/recommend", `{"users":["ann"]}`).Want(200)
+	s.Do("DELETE", slatesOfNews, nil).Want(204)
+	s.Do("GET", slatesOfNews, nil).Want(200).Into(&info)
 	if info.Slates != 0 {
 		t.Errorf("%+v", info)
 	}
@@ -184,14 +193,15 @@ func TestSlates(t *testing.T) {
 
 // TestSlatesRefuse: each invalid request gets its status, kind, field, index and limit.
 func TestSlatesRefuse(t *testing.T) {
-	s := start(t, func(o *Options) {
-		o.Limits = Limits{Body: 1 << 16}
-		o.Extensions = serve.New(serve.Options{SlateUsers: 2, SlateItems: 5})
+	s := servetest.Start(t, t.TempDir(), func(o *service.Options, own *serve.Options) {
+		o.Limits = service.Limits{Body: 1 << 16}
+		own.SlateUsers, own.SlateItems = 2, 5
 	})
-	s.fill() // some values are negative
-	s.news(1, 20)
+	negative := vectors.Gaussian(rand.New(rand.NewPCG(1, 1)), 300*dim, 1)
+	s.Do("PUT", "/v1/collections/films?metric=ip&wait=true", servicetest.NPY(negative, dim), "Content-Type", npyType).Want(201)
+	news(s, 1, 20)
 	var d deal
-	s.do("POST", slatesOfNews+"/recommend", `{"users":["a","b"],"k":2}`).want(200).into(&d)
+	s.Do("POST", slatesOfNews+"/recommend", `{"users":["a","b"],"k":2}`).Want(200).Into(&d)
 	id := d.Slates[0].ID
 	const films = "/v1/collections/films/slates"
 	const none = -1
@@ -233,15 +243,15 @@ func TestSlatesRefuse(t *testing.T) {
 		{"slate of several", "POST", slatesOfNews + "/feedback", `{"feedback":[{"slate_id":"` + id + `","rewards":[1]},{"slate_id":"s","rewards":[1]}]}`, 404, "unknown-slate", "feedback", 1, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s.in(t)
-			p := s.do(c.method, c.path, c.body).problem(c.status, c.problem)
+			s.In(t)
+			p := s.Do(c.method, c.path, c.body).Problem(c.status, c.problem)
 			if p.Field != c.field || p.Detail == "" || c.index >= 0 && (p.Index == nil || *p.Index != c.index) || c.limit != "" && fmt.Sprint(p.Limit) != c.limit {
 				t.Errorf("%+v", p)
 			}
 		})
 	}
-	s.do("POST", slatesOfNews+"/recommend", []byte("users=1"), "Content-Type", "text/plain").problem(415, "unsupported-media")
-	if text := string(s.do("GET", "/metrics", nil).body); !strings.Contains(text, `{reason="internal"} 0`) {
+	s.Do("POST", slatesOfNews+"/recommend", []byte("users=1"), "Content-Type", "text/plain").Problem(415, "unsupported-media")
+	if text := string(s.Do("GET", "/metrics", nil).Body); !strings.Contains(text, `{reason="internal"} 0`) {
 		t.Error("the server counts failures of its own")
 	}
 }
@@ -250,17 +260,17 @@ func TestSlatesRefuse(t *testing.T) {
 // nothing else.
 func TestSlatesOfACollectionThatIsGone(t *testing.T) {
 	dir := t.TempDir()
-	s := startIn(t, dir, nil)
-	s.news(1, 20)
+	s := servetest.Start(t, dir, nil)
+	news(s, 1, 20)
 	var d deal
-	s.do("POST", slatesOfNews+"/recommend", `{"users":["a"]}`).want(200).into(&d)
-	if err := s.catalog.Delete("news"); err != nil {
+	s.Do("POST", slatesOfNews+"/recommend", `{"users":["a"]}`).Want(200).Into(&d)
+	if err := serve.CatalogOf(s.Extensions[1]).Delete("news"); err != nil {
 		t.Fatal(err)
 	}
-	s.stopAll()
-	s = startIn(t, dir, func(o *Options) { o.Extensions = serve.New(serve.Options{SlateKeep: time.Hour}) })
-	s.news(1, 20)
-	s.do("POST", slatesOfNews+"/feedback", map[string]any{"slate_id": d.Slates[0].ID, "rewards": []float64{1}}).problem(404, "unknown-slate")
+	s.Stop()
+	s = servetest.Start(t, dir, func(_ *service.Options, o *serve.Options) { o.SlateKeep = time.Hour })
+	news(s, 1, 20)
+	s.Do("POST", slatesOfNews+"/feedback", map[string]any{"slate_id": d.Slates[0].ID, "rewards": []float64{1}}).Problem(404, "unknown-slate")
 	if _, err := os.Stat(filepath.Join(dir, "slates.db")); err != nil {
 		t.Error(err)
 	}
@@ -269,58 +279,24 @@ func TestSlatesOfACollectionThatIsGone(t *testing.T) {
 // TestSlatesOfTheNextCollection: a new collection does not find leftovers of a deleted one of
 // the same name; an existing one keeps its own.
 func TestSlatesOfTheNextCollection(t *testing.T) {
-	s := start(t, nil)
-	s.news(1, 20)
+	s := servetest.Start(t, t.TempDir(), nil)
+	news(s, 1, 20)
 	feedback := func() map[string]any {
 		var d deal
-		s.do("POST", slatesOfNews+"/recommend", `{"users":["a"]}`).want(200).into(&d)
+		s.Do("POST", slatesOfNews+"/recommend", `{"users":["a"]}`).Want(200).Into(&d)
 		return map[string]any{"slate_id": d.Slates[0].ID, "rewards": []float64{1}}
 	}
 	old := feedback()
-	s.news(2, 20)
-	s.do("POST", slatesOfNews+"/feedback", old).want(200)
-	if err := s.catalog.Delete("news"); err != nil {
+	news(s, 2, 20)
+	s.Do("POST", slatesOfNews+"/feedback", old).Want(200)
+	if err := serve.CatalogOf(s.Extensions[1]).Delete("news"); err != nil {
 		t.Fatal(err)
 	}
-	s.news(3, 20)
-	s.do("POST", slatesOfNews+"/feedback", old).problem(404, "unknown-slate")
+	news(s, 3, 20)
+	s.Do("POST", slatesOfNews+"/feedback", old).Problem(404, "unknown-slate")
 	var info struct{ Users int }
-	if s.do("GET", slatesOfNews, nil).want(200).into(&info); info.Users != 0 {
+	if s.Do("GET", slatesOfNews, nil).Want(200).Into(&info); info.Users != 0 {
 		t.Errorf("%d users", info.Users)
 	}
-	s.do("POST", slatesOfNews+"/feedback", feedback()).want(200)
-}
-
-// TestRoomOfSettings: large settings are read when there is memory for them, small ones at
-// once.
-func TestRoomOfSettings(t *testing.T) {
-	s := start(t, nil)
-	s.news(1, 2000)
-	release := s.fullOfAnswers()
-	s.do("GET", slatesOfNews, nil).want(200)
-	release()
-	items := make([]string, 2000)
-	for i := range items {
-		items[i] = fmt.Sprintf(`{"id":%d,"costs":[1.25,2.5,3.75]}`, i)
-	}
-	s.do("PUT", slatesOfNews, `{"items":[`+strings.Join(items, ",")+`]}`).want(200)
-	s.do("GET", slatesOfNews, nil).want(200)
-	defer s.fullOfAnswers()()
-	s.o.Timeouts.Search = 50 * time.Millisecond
-	s.do("GET", slatesOfNews, nil).problem(504, "deadline")
-}
-
-// fullOfAnswers takes all memory of answers, and the floor of the test's client, until it is
-// released.
-func (s *site) fullOfAnswers() (release func()) {
-	h := s.answers.Hold("address 127.0.0.1", s.o.Limits.Answers, nil)
-	for _, n := range []int64{1 << 20, s.o.Limits.Answers} {
-		if err := h.Grow(s.t.Context(), n); err != nil {
-			s.t.Fatal(err)
-		}
-	}
-	if err := h.Settle(); err != nil {
-		s.t.Fatal(err)
-	}
-	return h.Release
+	s.Do("POST", slatesOfNews+"/feedback", feedback()).Want(200)
 }
