@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
-
 )
 
 // guess gives a planner intervals that hold but are otherwise as bad as possible: means
