@@ -124,8 +124,8 @@ var beat2 = &Figure{
 		return Note{
 			Says: "At gamma 1.3 the regret of Interleaved Filter is super-linear in K, with more variance, and that of Beat-the-Mean linear; over gamma the filter has a phase transition near 1.3 and decreases slightly afterwards.",
 			Seen: fmt.Sprintf("With the radius of its own paper the filter's regret grows as K to the %.1f and reaches %s (deviation %s) at K = %d, Beat-the-Mean's as K to the %.1f to %s (%s); over gamma the filter's greatest step is from %g to %g (%.1f times) and it falls from %s at %g to %s at %g, while with the tight radius it grows as K to the %.1f and steps from %g to %g (%.1f times).",
-				wide.bend(), rounded(wide.last().Y), rounded(wide.last().YSD), wide.last().N, beat.bend(), rounded(beat.last().Y), rounded(beat.last().YSD),
-				from, to, factor, rounded(peak.Y), peak.X, rounded(end.Y), end.X, tight.bend(), tightFrom, tightTo, tightFactor),
+				wide.bend(), short(wide.last().Y), short(wide.last().YSD), wide.last().N, beat.bend(), short(beat.last().Y), short(beat.last().YSD),
+				from, to, factor, short(peak.Y), peak.X, short(end.Y), end.X, tight.bend(), tightFrom, tightTo, tightFactor),
 			Why: "A champion is replaced by its neighbour, which beats it most clearly, so the filter sifts through many champions; footnote 7 gives it the radius (9), with which rounds end early by chance and the next champion is often much better. " +
 				beatNoErrors(rows),
 			Verdict: verdict,
@@ -309,17 +309,6 @@ func (c curve) spread() (s shares) {
 
 func (s shares) String() string { return fmt.Sprintf("%.0f to %.0f%%", 100*s.low, 100*s.high) }
 
-// rounded is a number in words of a reader: 34 million.
-func rounded(x float64) string {
-	switch {
-	case x >= 1e6:
-		return fmt.Sprintf("%.3g million", x/1e6)
-	case x >= 1e3:
-		return fmt.Sprintf("%.3g thousand", x/1e3)
-	}
-	return fmt.Sprintf("%.3g", x)
-}
-
 // beatNoErrors says in how many trials another arm than the best was named.
 func beatNoErrors(rows []Row) string {
 	wrong, of := map[string]int{}, 0
@@ -393,7 +382,7 @@ var beatTable1 = &Figure{
 		return Note{
 			Says: "The preferences follow a total order, relaxed transitivity with gamma = 1.5 (due to A, B, D), and the triangle inequality.",
 			Seen: fmt.Sprintf("Gamma is %.4g by %s; the triangle inequality does not hold in %d of %d triples with A, most in %s, by %.2f. Played, Beat-the-Mean takes %s judgments and names A in %.0f%% of %d trials, anytime %s and %.0f%%.",
-				gamma.Y, gamma.Setting, len(broken), triples(duel.ArXiv().Arms()), worst.Setting, worst.Y, rounded(beat.Comparisons), 100*beat.Precision, beat.Draws, rounded(anytime.Comparisons), 100*anytime.Precision),
+				gamma.Y, gamma.Setting, len(broken), triples(duel.ArXiv().Arms()), worst.Setting, worst.Y, short(beat.Comparisons), 100*beat.Precision, beat.Draws, short(anytime.Comparisons), 100*anytime.Precision),
 			Why: fmt.Sprintf("As printed, with two digits, A beats F by .11 but D by .04, and D and F are even (triples: %s); the entries are rounded estimates, D and F have no order, and algorithms that assume one name A all the same.",
 				strings.Join(broken, "; ")),
 			Verdict: verdict,
