@@ -40,11 +40,16 @@ type pythonAbout struct {
 	Data    string   `json:"data"`
 	K       []int    `json:"k"`
 	Columns []string `json:"columns"` // of PythonFile
+	// Settings are those wanted of each algorithm; none of an algorithm that is not among them, all if there are none.
+	Settings map[string][]string `json:"settings,omitempty"`
+	// X is what rows have as X: "saving", n d / multiplications, with the precision as Y, or "d", with multiplications as Y.
+	X string `json:"x"`
 }
 
 // pythonPoint leaves a trade-off's vectors and queries for Python. It has no rows of its own: they come from PythonFile, and
 // until that is there the point is one that was left out.
-func pythonPoint(key, panel string, ks []int, make func(ctx context.Context, e *Env) (*tradeoff, error)) Point {
+func pythonPoint(about pythonAbout, make func(ctx context.Context, e *Env) (*tradeoff, error)) Point {
+	key := about.Point
 	return Point{Key: key, Rows: func(ctx context.Context, e *Env) ([]Row, error) {
 		if e.Out == "" {
 			return nil, fmt.Errorf("%w: a folder to leave vectors in for %s and %s", ErrMissing, nameHNSW, nameNEQ)
@@ -57,7 +62,9 @@ func pythonPoint(key, panel string, ks []int, make func(ctx context.Context, e *
 			return nil, err
 		}
 		name := filepath.Join(e.Out, strings.NewReplacer(" ", "-", "/", "-").Replace(key)+".npz")
-		if err := t.leave(name, pythonAbout{Point: key, Panel: panel, Data: t.name, K: ks, Columns: names()}); err != nil {
+		about := about
+		about.Data, about.Columns = t.name, names()
+		if err := t.leave(name, about); err != nil {
 			return nil, err
 		}
 		return nil, fmt.Errorf("%w: %s and %s of %s, which `python3 bench/paper_baselines.py %s` computes with FAISS; then run again with --resume",
@@ -152,36 +159,42 @@ func readPython(folder fs.FS) ([]Row, error) {
 	return rows, nil
 }
 
-// pythonPoints leave the first draw of each set of a trade-off of BanditMIPS for Python.
-func pythonPoints(s *Settings, k int) []Point {
-	n, m, d, films := s.Int("n"), s.Int("queries"), s.Int("d"), s.Int("d of MovieLens")
-	left := func(name string, make func(ctx context.Context, e *Env) (*data.Set, error)) Point {
-		return pythonPoint("Python "+name, "", []int{k}, func(ctx context.Context, e *Env) (*tradeoff, error) {
-			set, err := make(ctx, e)
+// pythonSets are the sets of BanditMIPS's figures 2, 3, 5 and 6 at their widths, the first draw of each, for Python.
+func pythonSets(s *Settings, widths, filmWidths []int, about pythonAbout) []Point {
+	n, m := s.Int("n"), s.Int("queries")
+	left := func(name string, d int, draw func(ctx context.Context, e *Env) (*data.Set, error)) Point {
+		about := about
+		about.Point = fmt.Sprintf("Python %s d=%d", name, d)
+		return pythonPoint(about, func(ctx context.Context, e *Env) (*tradeoff, error) {
+			set, err := draw(ctx, e)
 			if err != nil {
 				return nil, err
 			}
-			return newContest(ctx, e, set, k)
+			return newContest(ctx, e, set, slices.Max(about.K))
 		})
 	}
 	var points []Point
 	for _, name := range s.Strings("sets") {
-		points = append(points, left(name, func(_ context.Context, e *Env) (*data.Set, error) {
-			return generated(name, n, d, m, drawSeed(e, name, 0)), nil
-		}))
+		for _, d := range widths {
+			points = append(points, left(name, d, func(_ context.Context, e *Env) (*data.Set, error) {
+				return generated(name, n, d, m, drawSeed(e, name, 0)), nil
+			}))
+		}
 	}
 	for _, set := range filmSets() {
-		width := d
+		of := widths
 		if set.name == setMovieLens {
-			width = films
+			of = filmWidths
 		}
-		points = append(points, left(set.name, func(ctx context.Context, e *Env) (*data.Set, error) {
-			draw, err := set.draw(ctx, e, s)
-			if err != nil {
-				return nil, err
-			}
-			return draw(n, width, m, drawSeed(e, set.name, 0))
-		}))
+		for _, d := range of {
+			points = append(points, left(set.name, d, func(ctx context.Context, e *Env) (*data.Set, error) {
+				draw, err := set.draw(ctx, e, s)
+				if err != nil {
+					return nil, err
+				}
+				return draw(n, d, m, drawSeed(e, set.name, 0))
+			}))
+		}
 	}
 	return points
 }

@@ -24,7 +24,7 @@ func TestPythonPoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	var set *tradeoff
-	p := pythonPoint("python a/b", "panel", []int{1, 3}, func(ctx context.Context, e *Env) (_ *tradeoff, err error) {
+	p := pythonPoint(pythonAbout{Point: "python a/b", Panel: "panel", K: []int{1, 3}, X: "saving"}, func(ctx context.Context, e *Env) (_ *tradeoff, err error) {
 		set, err = iidTradeoff(ctx, e, "N(0,1)", n, d, m, 3)
 		return set, err
 	})
@@ -59,7 +59,7 @@ func TestPythonPoint(t *testing.T) {
 	if err := json.Unmarshal(members["about.json"], &about); err != nil {
 		t.Fatal(err)
 	}
-	if about.Point != p.Key || about.Panel != "panel" || about.Data != "N(0,1)" || !slices.Equal(about.K, []int{1, 3}) || !slices.Equal(about.Columns, names()) {
+	if about.Point != p.Key || about.Panel != "panel" || about.X != "saving" || about.Data != "N(0,1)" || !slices.Equal(about.K, []int{1, 3}) || !slices.Equal(about.Columns, names()) {
 		t.Errorf("about %+v", about)
 	}
 	for name, want := range map[string][]float32{"vectors.npy": set.vectors, "queries.npy": slices.Concat(set.queries...)} {
@@ -99,7 +99,7 @@ func TestReadPython(t *testing.T) {
 func TestRunDrawsPython(t *testing.T) {
 	f := *boundedMETable1
 	f.Points = func(s *Settings) []Point {
-		return append(boundedMETable1.Points(s)[:1], pythonPoint("python", "", []int{1}, func(ctx context.Context, e *Env) (*tradeoff, error) {
+		return append(boundedMETable1.Points(s)[:1], pythonPoint(pythonAbout{Point: "python", K: []int{1}, X: "saving"}, func(ctx context.Context, e *Env) (*tradeoff, error) {
 			return iidTradeoff(ctx, e, "N(0,1)", 9, 4, 1, 1)
 		}))
 	}
