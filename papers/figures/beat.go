@@ -455,7 +455,7 @@ var beatPAC = &Figure{
 	Charts: func(s *Settings, rows []Row) []plot.Chart {
 		var charts []plot.Chart
 		for _, gap := range s.Floats("gap") {
-			charts = append(charts, plot.Chart{
+			c := plot.Chart{
 				Title: fmt.Sprintf("gap %g, epsilon %g, delta %g", gap, s.Float("epsilon"), s.Float("delta")), XLabel: "K", YLabel: "comparisons", LogX: true, LogY: true,
 				Series: barred(rows, func(r *Row) string {
 					if r.Panel != fmt.Sprintf("gap %g", gap) {
@@ -463,7 +463,13 @@ var beatPAC = &Figure{
 					}
 					return r.Algorithm
 				}),
-			})
+			}
+			for i := range c.Series {
+				if c.Series[i].Name == nLine {
+					c.Series[i].Kind = plot.Reference
+				}
+			}
+			charts = append(charts, c)
 		}
 		return charts
 	},
