@@ -17,6 +17,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"thresher/choice/serve/choiceapi"
+	"thresher/internal/race"
 )
 
 // full fills a server with something of each kind that a database has records of, and returns
@@ -173,6 +174,7 @@ func (e entry) put(t *testing.T, path string, key, value []byte) {
 // check names it, the server starts, says so, and has all that it had, but for a tournament whose
 // own record it is; after that the check finds no other damage.
 func TestDamagedRecords(t *testing.T) {
+	race.Skip(t, "a server begins again and again, and reads; TestRestore and TestBackupUnderFire begin servers, too")
 	dir := t.TempDir()
 	s := startIn(t, dir, nil)
 	want := s.full()
@@ -299,6 +301,7 @@ func resume(t *testing.T, dir string, want map[string]string) (lost []string, da
 // TestDamagedPages zeroes each page of the database in turn, and a sector of it: the server starts
 // and has all but tournaments, which it says, and which the check named before.
 func TestDamagedPages(t *testing.T) {
+	race.Skip(t, "a server begins again and again, and reads; TestRestore and TestBackupUnderFire begin servers, too")
 	dir := t.TempDir()
 	s := startIn(t, dir, nil)
 	want := s.full()
