@@ -149,7 +149,7 @@ calibrate: ## failure rates of each bound and of the law, 100,000 draws a cell; 
 	$(GO) test ./cpu -run '^TestCalibration$$' -timeout 12h -calibrate 100000 -write ../docs/guarantee.md
 
 CONTESTS ?= 10000
-duels: ## failures and judgments of anytime-valid duels and rankings, 10,000 tournaments a cell; minutes, prints docs/duels.md's figures
+duels: ## failures and judgments of anytime-valid duels and rankings, 10,000 tournaments a cell; minutes, prints choice/docs/duels.md's figures
 	$(GO) test ./duel -count=1 -timeout 1h -v -run '^Test(RankingFailures|RankingJudgments|CopelandFailures|AnytimeFailures|AnytimeGuaranteeOfTheMoment|AnytimeJudgments|LeaningJudges)$$' -contests $(CONTESTS)
 
 bench: ## Go benchmarks: adaptive against the dense scan, building, kernels

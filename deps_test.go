@@ -19,10 +19,11 @@ func (osFS) Open(name string) (fs.File, error) { return os.Open(name) }
 // sub-packages aside. A room that is not here may not exist.
 var knows = map[string][]string{
 	".":                        {"join", "tasks", "verify", "batch", "backend", "collection", "cpu", "dataset"},
-	"cmd/thresher":             {"config", "papers/figures", "service", "service/api", "service/offline", "service/catalog", "service/client", "service/metrics", "service/trace", "service/web", "jobs", "join", "batch", "bandit", "choice/command", "choice/serve", "choice/serve/choiceapi", "choice/serve/choiceclient", "collection", "dataset", "backend", "cpu", "simd", "gpu/device", "gpu", "tasks", "verify", "worker", "internal/cli", "internal/machine", "internal/atomicfile", "internal/filelock", "internal/plaintext", "internal/release", "internal/vectors", "store"},
+	"cmd/thresher":             {"config", "papers/figures", "service", "service/api", "service/offline", "service/catalog", "service/client", "service/metrics", "service/trace", "service/web", "jobs", "join", "batch", "bandit", "choice", "collection", "dataset", "backend", "cpu", "simd", "gpu/device", "gpu", "tasks", "verify", "worker", "internal/cli", "internal/machine", "internal/atomicfile", "internal/filelock", "internal/plaintext", "internal/release", "internal/vectors", "store"},
 	"config":                   {},
-	"internal/cli":             {"config", "internal/machine"},
-	"choice/command":           {"choice/duel", "choice/slate", "choice/slate/items", "choice/slate/trial", "internal/cli", "internal/atomicfile", "internal/filelock", "internal/plaintext", "internal/plot"},
+	"internal/cli":             {"config", "internal/machine", "service/client"},
+	"choice":                   {"choice/command", "choice/serve", "config", "internal/cli", "service/extension", "service/metrics"},
+	"choice/command":           {"choice/serve", "choice/serve/choiceapi", "choice/serve/choiceclient", "service", "service/client", "store", "choice/duel", "choice/slate", "choice/slate/items", "choice/slate/trial", "internal/cli", "internal/atomicfile", "internal/filelock", "internal/plaintext", "internal/plot"},
 	"service/api":              {},
 	"service/backup":           {"service/api", "service/problem", "internal/atomicfile", "internal/filelock", "store"},
 	"service/extension":        {"service/backup", "service/catalog", "store"},
@@ -92,6 +93,7 @@ var knows = map[string][]string{
 	"deploy":                   {},
 	"bench":                    {"bandit", "batch", "batch/plan", "backend", "backend/looks", "collection", "cpu", "gpu", "simd", "dataset", "internal/vectors"},
 
+	"choice/serve/servetest":    {"service", "service/client", "service/extension", "service/metrics", "choice/serve", "choice/serve/choiceclient", "batch", "collection", "cpu"},
 	"choice/serve/choiceapi":    {"service/api"},
 	"choice/serve/choiceclient": {"choice/serve/choiceapi", "service/api", "service/client"},
 }
@@ -100,7 +102,7 @@ var knows = map[string][]string{
 var only = map[string][]string{
 	"go.opentelemetry.io/":                 {"service/trace"},
 	"github.com/spf13/viper":               {"config"},
-	"github.com/spf13/cobra":               {"cmd/thresher", "choice/command", "internal/cli"},
+	"github.com/spf13/cobra":               {"cmd/thresher", "choice", "choice/command", "internal/cli"},
 	"connectrpc.com/connect":               {"service", "service/oip"},
 	"google.golang.org/protobuf":           {"service/oip"},
 	"github.com/schollz/progressbar/v3":    {"internal/cli"},
@@ -111,7 +113,7 @@ var only = map[string][]string{
 	"gonum.org/v1/gonum":                   {"bandit", "papers", "papers/baseline", "papers/data", "papers/figures", "choice/duel", "choice/slate", "choice/slate/items", "choice/slate/trial", "collection", "verify", "backend/backendtest"},
 	"gonum.org/v1/plot":                    {"bench", "internal/plot"},
 	"gorgonia.org/cu":                      {"gpu/device"},
-	"github.com/prometheus/client_golang/": {"service/metrics", "choice/serve"},
+	"github.com/prometheus/client_golang/": {"service/metrics", "choice", "choice/serve"},
 	"golang.org/x/time":                    {"service/fair"},
 }
 

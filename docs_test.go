@@ -19,14 +19,15 @@ var placeholders = []string{"verb_noun.go", "file.cu", "kernels/NAME.cu"}
 func documents(t *testing.T) []string {
 	t.Helper()
 	pages := []string{"README.md"}
-	err := filepath.WalkDir("docs", func(path string, _ fs.DirEntry, err error) error {
-		if err == nil && strings.HasSuffix(path, ".md") {
-			pages = append(pages, path)
+	for _, folder := range []string{"docs", "choice/docs"} {
+		if err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
+			if err == nil && strings.HasSuffix(path, ".md") {
+				pages = append(pages, path)
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
 		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	return pages
 }

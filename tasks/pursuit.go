@@ -19,9 +19,9 @@ type PursuitOptions struct {
 	// Delta in (0, 1) is the probability with which any step of a signal may choose another atom than the best; 0 means
 	// .01. Methods that cannot be wrong need none.
 	Delta float64
-	// Sigma is the sub-Gaussian parameter of banditmips, of the product of a coordinate of the residual and one of an
-	// atom, each divided by the vector's length; 0 derives it from the data.
-	Sigma float64
+	// Published are the options of the published methods. Rewards, which Published.Sigma is about, are products of a
+	// coordinate of the residual and one of an atom, each divided by the vector's length.
+	Published batch.Published
 	// Nonnegative allows only terms whose coefficient is positive, as published; otherwise signs are free.
 	Nonnegative bool
 }
@@ -87,8 +87,6 @@ func NewPursuit(e *batch.Engine, o PursuitOptions) (*Pursuit, error) {
 		return refuse("steps", "%d is below 1", o.Steps)
 	case !(o.Delta > 0 && o.Delta < 1):
 		return refuse("delta", "%g is not in (0, 1)", o.Delta)
-	case !(o.Sigma >= 0) || math.IsInf(o.Sigma, 0):
-		return refuse("sigma", "%g is not a finite number from 0 on", o.Sigma)
 	case c.Metric != collection.Cosine:
 		return refuse("vectors", "metric %s; a pursuit finds atoms by their directions, which is metric cosine", c.Metric)
 	}
@@ -190,7 +188,7 @@ func (p *Pursuit) step(ctx context.Context, all []pursued, step int) (done bool,
 		}
 	}
 	resp, err := p.engine.Search(ctx, batch.Request{
-		Queries64: queries, K: 1, Method: p.o.Method, Delta: p.o.Delta / float64(p.o.Steps*directions), Sigma: p.o.Sigma,
+		Queries64: queries, K: 1, Method: p.o.Method, Delta: p.o.Delta / float64(p.o.Steps*directions), Published: p.o.Published,
 		SearchScores: true, Part: true, // so that terms do not depend on the signals beside
 	})
 	if err != nil {

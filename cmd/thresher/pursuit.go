@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -25,7 +24,6 @@ type pursuitFlags struct {
 	signals, signalsColumn string
 	ids, out               string
 	steps                  int
-	sigma                  float64
 	nonnegative            bool
 	force, json            bool
 }
@@ -51,7 +49,8 @@ stdout. A signal of which nothing is left has fewer terms.
 
 Each step is a search; --method certain and exact always take the best atom of the residual
 as float32 holds it. By others a signal has a step that does not with probability at most
-delta, all its steps together.`,
+delta, all its steps together. --sigma of the published methods is about products of a
+coordinate of the residual and one of an atom, each divided by the vector's length.`,
 		Example: `  thresher pursuit --vectors notes.npy --signals song.npy --steps 5
   thresher pursuit --vectors atoms.npy --signals spectra.parquet --steps 10 --nonnegative --out terms.csv`,
 		Args: cli.NoArguments,
@@ -67,10 +66,9 @@ delta, all its steps together.`,
 	fs.StringVar(&f.out, "out", cli.Stdio, "`file` for the terms, ending in .jsonl, .csv, .parquet or .npz; - is JSON lines on stdout")
 	fs.IntVar(&f.steps, "steps", 0, "most terms of a signal")
 	fs.BoolVar(&f.nonnegative, "nonnegative", false, "only atoms with positive coefficients")
-	fs.Float64Var(&f.sigma, "sigma", 0, "sub-Gaussian `parameter`, for banditmips, of the product of a coordinate of the residual and one of an atom, each divided by the vector's length; 0 = from the range of the data, which always holds")
 	fs.BoolVar(&f.force, "overwrite", false, "overwrite the output")
 	fs.BoolVar(&f.json, "json", false, "summary as one JSON object on stdout")
-	addSettings(cmd, "method", "basis", "backend", "device", "delta", "seed", "threads", "chunk", "dense_limit", "read_limit", "kernels", "costs")
+	addSettings(cmd, append(batch.PublishedNames(), "method", "basis", "backend", "device", "delta", "seed", "threads", "chunk", "dense_limit", "read_limit", "kernels", "costs")...)
 	fs.Lookup("method").DefValue = certainByDefault
 	fs.Lookup("chunk").Usage = "most signals that are pursued together"
 	return cmd
@@ -85,8 +83,6 @@ func (f *pursuitFlags) check() error {
 		return errors.New("pursuit: only one input can be standard input")
 	case f.steps < 1:
 		return fmt.Errorf("pursuit: --steps %d: give the number of terms, at least 1", f.steps)
-	case !(f.sigma >= 0) || math.IsInf(f.sigma, 0):
-		return fmt.Errorf("pursuit: --sigma %g is not in [0, inf)", f.sigma)
 	case f.json && f.out == cli.Stdio:
 		return errors.New("pursuit: --json puts the summary on stdout, where the terms go; name an --out file")
 	}
@@ -199,7 +195,11 @@ func (p *pursuing) openSignals() error {
 // prepare loads the atoms and starts the engine, which the caller closes.
 func (p *pursuing) prepare(ctx context.Context) error {
 	f, c := p.flags, p.Config
-	o := tasks.PursuitOptions{Steps: f.steps, Method: batch.Method(c.Method), Delta: c.Delta, Sigma: f.sigma, Nonnegative: f.nonnegative}
+	published, err := publishedOptions(c)
+	if err != nil {
+		return err
+	}
+	o := tasks.PursuitOptions{Steps: f.steps, Method: batch.Method(c.Method), Delta: c.Delta, Published: published, Nonnegative: f.nonnegative}
 	if c.Origin("method").Kind == config.FromDefault {
 		o.Method = batch.Certain
 	}
@@ -210,7 +210,7 @@ func (p *pursuing) prepare(ctx context.Context) error {
 	}
 	columns := &dataset.Options{Column: f.atomsColumn, IDs: f.ids, FindIDs: true}
 	e, err := p.openEngine(ctx, p.in.atoms, columns, demand{method: o.Method, k: 1, queries: queries}, func(*atoms) (batch.Request, error) {
-		return batch.Request{K: 1, Method: o.Method, Delta: c.Delta, Sigma: f.sigma}, nil
+		return batch.Request{K: 1, Method: o.Method, Delta: c.Delta, Published: published}, nil
 	})
 	if err != nil {
 		return err
@@ -276,7 +276,11 @@ func (p *pursuing) located(err error, first int64) error {
 	case e.Field == "vectors":
 		return &refusedError{fmt.Errorf("%s: %w", p.in.atoms.name, e.Err)}
 	}
-	return &refusedError{fmt.Errorf("--%s: %w", e.Field, e.Err)}
+	name := e.Field
+	if option, ok := publishedFlag(name); ok {
+		name = option
+	}
+	return &refusedError{fmt.Errorf("--%s: %w", name, e.Err)}
 }
 
 // write writes the terms.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"thresher/choice/command"
+	"thresher/choice"
 	"thresher/collection"
 	"thresher/internal/cli"
 )
@@ -48,8 +48,8 @@ a deadline; 4 backend unavailable; 130 interrupted.`,
 		newConfigCommand(a),
 		newVersionCommand(a),
 	)
-	groupFlags(root)
-	root.AddCommand(command.Commands(a.App)...)
+	flagHeadings.Group(root)
+	root.AddCommand(choice.Commands(a.App)...)
 	root.SetGlobalNormalizationFunc(a.Former.Present)
 	return root
 }
