@@ -26,11 +26,10 @@ test-deploy: ## the files of deploy: manifests, units and rules are decoded and 
 	cd deploy && $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 .
 	$(GO) test -C deploy -count=1 -timeout 20m .
 
-# Without tests of one goroutine that take seconds under the race detector: checks of arithmetic, and of tournaments that
-# no other goroutine knows. `make test` runs each of them, with more data, and `make race-whole` runs all.
-SINGLE = ^(TestTermsBoundTheirAtoms|TestRotationIsItsDefinition|TestHeadAndRestAddUpToTheScore|TestRotationIsWhatPrepareDoes|TestHaarMatrix|TestFewAtomsOfHugeDimension|TestHeadOption|TestFastRotationMixesFewHot|TestCalibration|TestExtremeNorms|TestUndo|TestSavedTournamentsGoOn|TestPastErrors|TestCheckForetells|TestPartsOfLargeK|TestAlphaIsShared|TestUselessCandidatesAreSampled|TestFewAllowedCostFew|TestPlansOfFilters|TestPlanOfFewQueries|TestCandidatesSaveWork|TestResponses|TestResponsesStopped)$$
+# Without tests that have nothing for the race detector and take seconds under it; each says why (internal/race). `make test` runs
+# them, with more data, and `make race-whole` runs all.
 race: ## the suite under the race detector: packages in which it can find something, without tests of one goroutine
-	$(call each,packages=$$($(CURDIR)/.ci/concurrent); test -z "$$packages" || $(GO) test -race -short -vet=off -timeout 18m -skip '$(SINGLE)' $$packages)
+	$(call each,packages=$$($(CURDIR)/.ci/concurrent); test -z "$$packages" || $(GO) test -race -short -vet=off -timeout 18m $$packages)
 
 race-whole: ## the whole suite under the race detector, half an hour
 	$(call each,$(GO) test -race -vet=off -timeout 90m ./...)

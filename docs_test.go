@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"thresher/internal/race"
 )
 
 // placeholders stand for any file in what the pages say of all files of a kind.
@@ -64,6 +66,7 @@ func anchor(heading string) string {
 
 // TestLinks finds links of the documentation to files and headings that do not exist.
 func TestLinks(t *testing.T) {
+	race.Skip(t, "one goroutine")
 	for _, page := range documents(t) {
 		for _, m := range linkPattern.FindAllStringSubmatch(read(t, page), -1) {
 			if strings.Contains(m[1], "://") {
@@ -93,6 +96,7 @@ func TestLinks(t *testing.T) {
 // the documentation names and that do not exist. A source file is named by its path from
 // the root or its base name.
 func TestNamesInDocuments(t *testing.T) {
+	race.Skip(t, "one goroutine")
 	declared, sources := map[string]bool{}, map[string]bool{}
 	packages := map[string]string{} // their code, by the last part of their path
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {

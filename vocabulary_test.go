@@ -124,7 +124,7 @@ func textOf(e ast.Expr) string {
 
 // schemas are those of searches, of what they search, and of answers.
 var schemas = []string{"Source", "CollectionSpec", "RowsSpec", "IDs", "Collection", "Row", "Search", "Goal", "Stated", "ScoreCheck", "Recall", "Certified",
-	"SearchOptions", "Answer", "Result", "Guarantee", "Certificate", "Round", "BatchSpec", "BatchGoals"}
+	"SearchOptions", "Published", "Answer", "Result", "Guarantee", "Certificate", "Round", "BatchSpec", "BatchGoals"}
 
 // members collects the members of JSON objects of the API.
 func members(t *testing.T) *surface {

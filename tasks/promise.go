@@ -32,6 +32,8 @@ func (of Subject) words() (sure, chance string) {
 
 const (
 	noPromise = "no promise"
+	// ifTrue is the condition of what rests on a sigma that somebody gave.
+	ifTrue = " if the given sigma is true of the data"
 	// openBound is what an answer that was stopped early promises, whatever its search would have.
 	openBound = "no vector left out scores above the open bound"
 )
@@ -72,7 +74,11 @@ func Promise(c *batch.Certificate, k int) string {
 	case batch.GuaranteeExact, batch.GuaranteeCertain:
 		return best + ", beyond chance"
 	case batch.GuaranteeProbabilistic:
-		return fmt.Sprintf("%s with probability at least %g", best, 1-c.Delta)
+		text := fmt.Sprintf("%s with probability at least %g", best, 1-c.Delta)
+		if c.Law == batch.LawAssumed {
+			text += ifTrue
+		}
+		return text
 	case batch.GuaranteeBound:
 		return "the best found until then; " + openBound
 	}
@@ -185,6 +191,9 @@ func (p *Promises) Say(of Subject) string {
 			name += fmt.Sprintf(" (%d of %d)", n, all)
 		}
 		text := promise(g, of, p.delta(g))
+		if g == batch.GuaranteeProbabilistic && p.Laws[batch.LawAssumed] > 0 {
+			text += ifTrue
+		}
 		if g == batch.GuaranteeProbabilistic && of == Answers {
 			text += fmt.Sprintf(", so up to %.3g of %d on average", p.Allowed, n)
 		}

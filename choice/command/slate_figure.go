@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"thresher/choice/command/internal/plot"
 	"thresher/choice/slate"
+	"thresher/internal/plot"
 )
 
 // algorithmTitle is an algorithm's name in figures.

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"thresher/choice/command/internal/plot"
 	"thresher/internal/cli"
+	"thresher/internal/plot"
 )
 
 type slateSimulateFlags struct {

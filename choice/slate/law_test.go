@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"thresher/internal/race"
 )
 
 // guess gives a planner intervals that hold but are otherwise as bad as possible: means
@@ -162,6 +164,7 @@ func oneOrMany(m int) (c *Constraint, w []float64) {
 // against alpha = 0.208 and 1) that another seed would have to learn nothing at all to
 // change the result.
 func TestGreedyRegretIsLinear(t *testing.T) {
+	race.Skip(t, "one goroutine")
 	const m = 16
 	rounds := 40
 	if testing.Short() {

@@ -6,7 +6,7 @@ import "thresher/internal/cli"
 var flagHeadings = cli.Headings{
 	cli.InputFlags: `vectors vectors-column queries queries-column answers candidates header zeros integers with with-column
 		offsets set data demo roots from server token token-file collection query embedded metadata`,
-	cli.WantedFlags: `k ks metric method delta epsilon min-score max-score min-distance max-distance k-column min-score-column max-distance-column min-distance-column
+	cli.WantedFlags: `quick smoke k ks metric method delta epsilon min-score max-score min-distance max-distance k-column min-score-column max-distance-column min-distance-column
 		max-score-column exclude exclude-self symmetric mutual max-pairs guarantee require strict-delta ignore-scores fail-under
 		unchecked sample all live limit after wait key window listen grpc-listen tokens tls-cert tls-key insecure proxies
 		cors-origins`,
@@ -14,7 +14,8 @@ var flagHeadings = cli.Headings{
 		to keep backup-folder backup-keep metrics-collections metrics-open`,
 	cli.SpeedFlags: `threads backend device kernels costs chunk way deadline timeout memory coalesce-queries coalesce-window
 		batches-chunk batches-concurrency`,
-	cli.ExpertFlags: `seed basis read-limit dense-limit calibrate count plans pulls repeats sigma parent interval patience
+	cli.PublishedFlags: `sigma beta sampling bins union warm`,
+	cli.ExpertFlags: `seed basis read-limit dense-limit calibrate count plans pulls repeats parent interval patience
 		batches-keep drain-lame-duck drain-timeout files-keep limits- slates-keep slates-kept slates-memory timeouts-body timeouts-header
 		timeouts-idle timeouts-search tournaments-keep tournaments-memory turns-length`,
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"thresher/batch"
 	"thresher/config"
 	"thresher/dataset"
 	"thresher/internal/cli"
@@ -91,7 +92,7 @@ by job fetch; if writing them fails they are still on the server.`,
 	fs.BoolVar(&s.wait, "wait", false, "wait until the job is done")
 	s.addFlags(cmd)
 	s.fetch.addFlags(cmd)
-	addSettings(cmd, searchKeys()...)
+	addSettings(cmd, append(searchKeys(), batch.PublishedNames()...)...)
 	return cmd
 }
 
@@ -143,7 +144,7 @@ func (s *jobSubmit) spec(c *config.Config, path, header string) (api.BatchSpec, 
 	spec := api.BatchSpec{CompletionWindow: s.window, Metadata: s.metadata, OutputFormat: s.outputFormat, Column: s.column, Header: header}
 	format, _ := dataset.FormatOf(path)
 	requests := format == dataset.JSONL && s.outputFormat == "" && !s.leastScore && !s.mostScore && !s.certificates && s.goals == jobGoals{} && s.column == "" && header == ""
-	for _, key := range searchKeys() {
+	for _, key := range append(searchKeys(), batch.PublishedNames()...) {
 		requests = requests && c.Origin(key).Kind != config.FromFlag
 	}
 	if s.collection == "" && !requests {
@@ -159,7 +160,15 @@ func (s *jobSubmit) spec(c *config.Config, path, header string) (api.BatchSpec, 
 		return spec, nil
 	}
 	spec.Goals = s.goals.spec()
-	text, err := json.Marshal(s.options(c))
+	options := s.options(c)
+	published, err := publishedOptions(c)
+	if err != nil {
+		return spec, err
+	}
+	if published.String() != "" {
+		options["published"] = &published
+	}
+	text, err := json.Marshal(options)
 	spec.Search = text
 	return spec, err
 }

@@ -15,10 +15,12 @@ const (
 	WantedFlags = "What is wanted"
 	OutputFlags = "Output"
 	SpeedFlags  = "Speed"
-	ExpertFlags = "For experts"
+	// PublishedFlags are options of the published methods.
+	PublishedFlags = "Published methods"
+	ExpertFlags    = "For experts"
 )
 
-var headings = []string{InputFlags, WantedFlags, OutputFlags, SpeedFlags, ExpertFlags}
+var headings = []string{InputFlags, WantedFlags, OutputFlags, SpeedFlags, PublishedFlags, ExpertFlags}
 
 // headingAnnotation is the key of a flag's annotation that says under which heading it is.
 const headingAnnotation = "thresher-heading"

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -28,6 +29,7 @@ func options() []option {
 		{"epsilon", "", numberKind, (*Draft).setEpsilon},
 		{"relative", "", flagKind, func(d *Draft, v value) error { d.s.Relative = v.flag; return nil }},
 		{"method", "", textKind, (*Draft).setMethod},
+		{"published", "", objectKind, (*Draft).setPublished},
 		{"plan", "", textKind, func(d *Draft, v value) error { d.s.Plan = v.text; return nil }},
 		{"min_score", "", numberKind, func(d *Draft, v value) error { return setLimitTo(&d.s.MinScore, "min_score", v) }},
 		{"max_score", "", numberKind, func(d *Draft, v value) error { return setLimitTo(&d.s.MaxScore, "max_score", v) }},
@@ -99,6 +101,13 @@ func (d *Draft) setMethod(v value) error {
 	return nil
 }
 
+func (d *Draft) setPublished(v value) error {
+	if err := json.Unmarshal(v.object, &d.s.Published); err != nil {
+		return problem.Of(err)
+	}
+	return nil
+}
+
 func setLimitTo(limit **float64, name string, v value) error {
 	if v.number-v.number != 0 {
 		return problem.New(problem.InvalidValue, "%s is %v, a finite number is wanted", name, v.number).In(name)
@@ -124,7 +133,7 @@ func (d *Draft) setInclude(v value) error {
 	members := []struct {
 		name string
 		set  *bool
-	}{{"certificate", &d.s.Certificate}, {"rounds", &d.s.Rounds}, {"rows", &d.s.Rows}, {"scores64", &d.s.Scores64}}
+	}{{"certificate", &d.s.Certificate}, {"rounds", &d.s.Rounds}, {"rows", &d.s.Rows}, {"scores64", &d.s.Scores64}, {"covers", &d.covers}}
 	var names []string
 	for _, m := range members {
 		names = append(names, m.name)

@@ -2,6 +2,7 @@ package plot
 
 import (
 	"bytes"
+	"image/color"
 	"image/png"
 	"math"
 	"os"
@@ -162,6 +163,55 @@ func TestWriteGrid(t *testing.T) {
 	for _, bad := range []Grid{{}, {Names: g.Names, Wins: [][]int64{{0, 1}}}, {Names: g.Names, Wins: [][]int64{{0, 1}, {0}}}, {Names: g.Names, Wins: [][]int64{{0, -1}, {0, 0}}}} {
 		if err := WriteGrid(file, bad); err == nil {
 			t.Errorf("%+v is drawn", bad)
+		}
+	}
+}
+
+// Lines of every kind are drawn together, those of others and references apart from the colours; what cannot be drawn is
+// refused.
+func TestKinds(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "kinds.svg")
+	half, beyond := .25, 1.5
+	c := sample()
+	c.Series = append(c.Series, Series{Name: "theirs", Kind: Published, X: []float64{1, 9}, Mean: []float64{3, 4}},
+		Series{Kind: Reference, X: []float64{1, 9}, Mean: []float64{1, 9}}, Series{Name: "dots", Kind: Marks, X: []float64{1, 9}, Mean: []float64{1, 9}},
+		Series{Name: "shaded", Shade: &half, X: []float64{1, 9}, Mean: []float64{1, 9}})
+	looks := c.looks()
+	if looks[3].colour != grey || looks[4].colour != black || looks[4].mark != nil || looks[5].joined || !looks[0].joined {
+		t.Errorf("%+v", looks)
+	}
+	if want := (color.NRGBA{75, 132, 164, 255}); looks[6].colour != want {
+		t.Errorf("shade %g is %v, want %v", half, looks[6].colour, want)
+	}
+	seen := map[color.NRGBA]bool{}
+	for _, l := range []look{looks[0], looks[1], looks[2], looks[5]} {
+		if seen[l.colour] {
+			t.Errorf("two lines are %v", l.colour)
+		}
+		seen[l.colour] = true
+	}
+	if err := Write(file, c, Chart{Title: "cells", Heat: &Heat{Columns: []string{"a", "b"}, Rows: []string{"r"}, Values: [][]float64{{-1.5, math.NaN()}}}}); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{">theirs<", ">dots<", ">shaded<", ">cells<", ">-1.5<", ">r<"} {
+		if !bytes.Contains(text, []byte(want)) {
+			t.Errorf("the drawing has no %s", want)
+		}
+	}
+	for want, bad := range map[string]Chart{
+		"shade 1.5":              {Series: []Series{{Shade: &beyond, X: []float64{1}, Mean: []float64{1}}}},
+		"kind 7":                 {Series: []Series{{Kind: 7, X: []float64{1}, Mean: []float64{1}}}},
+		"without cells":          {Heat: &Heat{}},
+		"row 0: 1 values":        {Heat: &Heat{Columns: []string{"a", "b"}, Rows: []string{"r"}, Values: [][]float64{{1}}}},
+		"row 0, column 0: +Inf":  {Heat: &Heat{Columns: []string{"a"}, Rows: []string{"r"}, Values: [][]float64{{math.Inf(1)}}}},
+		"0 rows of values, 1 na": {Heat: &Heat{Columns: []string{"a"}, Rows: []string{"r"}}},
+	} {
+		if err := Write(file, bad); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
 		}
 	}
 }

@@ -13,18 +13,41 @@ type Chart struct {
 	// A logarithmic axis requires positive X, or Mean.
 	LogX, LogY bool
 	Series     []Series
+	// Heat, if not nil, is drawn in place of Series.
+	Heat *Heat
 }
 
 // Series is a line of means.
 type Series struct {
-	Name string
+	Name string // in the legend; "" leaves it out there
+	// Kind says how it is drawn. Lines and Marks have a colour of their own, by their place among the chart's.
+	Kind Kind
+	// Shade, if not nil, is a value in [0, 1] that the colour stands for, from blue over grey to orange, in place of a colour
+	// of its own. The title or a name says of what.
+	Shade *float64
 	// X and Mean have equal lengths, in any order of X; so has SD, the half width of the band
 	// around each mean, unless it is nil. All are finite.
 	X, Mean, SD []float64
 }
 
+// Kind is how a series is drawn.
+type Kind int
+
+const (
+	Line      Kind = iota // a line with marks while they are few
+	Marks                 // marks without a line
+	Published             // the numbers of others: grey, a line with marks
+	Reference             // what to compare with: thin, black and dashed, without marks
+)
+
 // check returns an error for a chart that cannot be drawn.
 func (c *Chart) check() error {
+	if c.Heat != nil {
+		if err := c.Heat.check(); err != nil {
+			return fmt.Errorf("plot: chart %q: %w", c.Title, err)
+		}
+		return nil
+	}
 	if len(c.Series) == 0 {
 		return fmt.Errorf("plot: chart %q has no series", c.Title)
 	}
@@ -37,6 +60,12 @@ func (c *Chart) check() error {
 }
 
 func (s *Series) check(logX, logY bool) error {
+	if s.Kind < Line || s.Kind > Reference {
+		return fmt.Errorf("kind %d", s.Kind)
+	}
+	if s.Shade != nil && !(*s.Shade >= 0 && *s.Shade <= 1) {
+		return fmt.Errorf("shade %g, 0 to 1", *s.Shade)
+	}
 	if len(s.X) == 0 || len(s.Mean) != len(s.X) || s.SD != nil && len(s.SD) != len(s.X) {
 		return fmt.Errorf("%d values of X, %d means, %d standard deviations", len(s.X), len(s.Mean), len(s.SD))
 	}

@@ -15,23 +15,70 @@ import (
 // colour blindness), and its mark and dashes, which distinguish it without colours.
 type look struct {
 	colour color.NRGBA
-	mark   draw.GlyphDrawer
+	width  vg.Length
+	mark   draw.GlyphDrawer // nil: none
+	radius vg.Length
 	dashes []vg.Length
+	joined bool // by a line
 }
 
-func looks(i int) look {
-	all := []look{
-		{color.NRGBA{0, 114, 178, 255}, draw.CircleGlyph{}, nil},
-		{color.NRGBA{213, 94, 0, 255}, draw.BoxGlyph{}, []vg.Length{5, 2}},
-		{color.NRGBA{0, 158, 115, 255}, draw.PyramidGlyph{}, []vg.Length{2, 2}},
-		{color.NRGBA{204, 121, 167, 255}, draw.TriangleGlyph{}, []vg.Length{6, 2, 2, 2}},
-		{color.NRGBA{0, 0, 0, 255}, draw.CrossGlyph{}, []vg.Length{1, 2}},
+var (
+	blue   = color.NRGBA{0, 114, 178, 255}
+	orange = color.NRGBA{213, 94, 0, 255}
+	grey   = color.NRGBA{150, 150, 150, 255}
+	black  = color.NRGBA{0, 0, 0, 255}
+)
+
+// looks returns the look of the series of each place.
+func (c *Chart) looks() []look {
+	all := make([]look, len(c.Series))
+	places := map[Kind]int{}
+	for i := range c.Series {
+		s := &c.Series[i]
+		kind := s.Kind
+		if kind == Marks {
+			kind = Line // counted together, so that no two have the same colour
+		}
+		all[i] = s.look(places[kind])
+		if s.Shade == nil {
+			places[kind]++
+		}
 	}
-	return all[i%len(all)]
+	return all
+}
+
+// look is that of the series at a place among those of its kind.
+func (s *Series) look(place int) look {
+	colours := []color.NRGBA{blue, orange, {0, 158, 115, 255}, {204, 121, 167, 255}, black, {86, 180, 233, 255}, {230, 159, 0, 255}, {110, 80, 50, 255}}
+	marks := []draw.GlyphDrawer{draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, draw.TriangleGlyph{}, draw.CrossGlyph{}, draw.RingGlyph{}, draw.PlusGlyph{}}
+	dashes := [][]vg.Length{nil, {5, 2}, {2, 2}, {6, 2, 2, 2}, {1, 2}}
+	l := look{colour: colours[place%len(colours)], width: 1.4, mark: marks[place%len(marks)], radius: 2.5, dashes: dashes[place%len(dashes)], joined: s.Kind != Marks}
+	switch {
+	case s.Kind == Published:
+		l.colour, l.width = grey, 1
+	case s.Kind == Reference:
+		l.colour, l.width, l.mark, l.dashes = black, .8, nil, []vg.Length{4, 3}
+	case s.Shade != nil:
+		l.colour, l.width, l.mark, l.radius, l.dashes = shade(*s.Shade), .9, draw.CircleGlyph{}, 1.5, nil
+	}
+	return l
+}
+
+// shade mixes blue, grey and orange.
+func shade(x float64) color.NRGBA {
+	from, to := blue, grey
+	if x *= 2; x > 1 {
+		from, to, x = grey, orange, x-1
+	}
+	part := func(a, b uint8) uint8 { return uint8(math.Round(float64(a) + (float64(b)-float64(a))*x)) }
+	return color.NRGBA{part(from.R, to.R), part(from.G, to.G), part(from.B, to.B), 255}
 }
 
 // draw fills a canvas: the chart on the left, the legend to the right of it.
 func (c *Chart) draw(canvas draw.Canvas) error {
+	if c.Heat != nil {
+		return c.Heat.draw(canvas, c)
+	}
 	p := gonum.New()
 	legend := gonum.NewLegend()
 	for _, f := range []*font.Font{&p.Title.TextStyle.Font, &p.X.Label.TextStyle.Font, &p.Y.Label.TextStyle.Font,
@@ -45,14 +92,14 @@ func (c *Chart) draw(canvas draw.Canvas) error {
 	grid.Horizontal.Color, grid.Vertical.Color = color.Gray{225}, color.Gray{225}
 	p.Add(grid)
 
-	floor := c.floor()
+	floor, looks := c.floor(), c.looks()
 	for i := range c.Series {
-		if err := c.Series[i].band(p, looks(i), floor); err != nil {
+		if err := c.Series[i].band(p, looks[i], floor); err != nil {
 			return err
 		}
 	}
 	for i := range c.Series { // above all bands
-		if err := c.Series[i].line(p, &legend, looks(i)); err != nil {
+		if err := c.Series[i].line(p, &legend, looks[i]); err != nil {
 			return err
 		}
 	}
@@ -119,14 +166,19 @@ func (s *Series) line(p *gonum.Plot, legend *gonum.Legend, l look) error {
 	if err != nil {
 		return err
 	}
-	line.LineStyle = draw.LineStyle{Color: l.colour, Width: vg.Points(1.4), Dashes: l.dashes}
-	marks.GlyphStyle = draw.GlyphStyle{Color: l.colour, Radius: vg.Points(2.5), Shape: l.mark}
-	p.Add(line)
-	if len(means) > few {
-		legend.Add(s.Name, line)
-		return nil
+	line.LineStyle = draw.LineStyle{Color: l.colour, Width: l.width, Dashes: l.dashes}
+	marks.GlyphStyle = draw.GlyphStyle{Color: l.colour, Radius: l.radius, Shape: l.mark}
+	var shown []gonum.Thumbnailer
+	if l.joined {
+		p.Add(line)
+		shown = append(shown, line)
 	}
-	p.Add(marks)
-	legend.Add(s.Name, line, marks)
+	if !l.joined || l.mark != nil && len(means) <= few {
+		p.Add(marks)
+		shown = append(shown, marks)
+	}
+	if s.Name != "" {
+		legend.Add(s.Name, shown...)
+	}
 	return nil
 }

@@ -28,19 +28,28 @@ func Drawn(path string) bool {
 // Write draws charts, one above the other, into a file that it creates or replaces. The
 // charts are checked first: after an error of this package the file is unchanged.
 func Write(path string, charts ...Chart) error {
+	picture, err := Encode(path, charts...)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, picture, 0o644)
+}
+
+// Encode returns what Write writes into a file of this name. The same charts give the same bytes.
+func Encode(name string, charts ...Chart) ([]byte, error) {
 	const width, height = 6.5 * vg.Inch, 3.2 * vg.Inch
-	if !Drawn(path) {
-		return fmt.Errorf("plot: %s: name ends neither in .png nor in .svg", path)
+	if !Drawn(name) {
+		return nil, fmt.Errorf("plot: %s: name ends neither in .png nor in .svg", name)
 	}
 	if len(charts) == 0 {
-		return errors.New("plot: nothing to draw")
+		return nil, errors.New("plot: nothing to draw")
 	}
 	for i := range charts {
 		if err := charts[i].check(); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return save(path, width, vg.Length(len(charts))*height, func(whole draw.Canvas) error {
+	return encode(name, width, vg.Length(len(charts))*height, func(whole draw.Canvas) error {
 		tiles := draw.Tiles{Rows: len(charts), Cols: 1, PadY: 12, PadTop: 8, PadBottom: 8, PadLeft: 8, PadRight: 8}
 		for i := range charts {
 			if err := charts[i].draw(tiles.At(whole, 0, i)); err != nil {
@@ -61,28 +70,32 @@ func WriteGrid(path string, g Grid) error {
 		return err
 	}
 	width, height := g.size()
-	return save(path, width, height, func(whole draw.Canvas) error {
+	picture, err := encode(path, width, height, func(whole draw.Canvas) error {
 		return g.draw(draw.Crop(whole, 8, -16, 8, -8))
 	})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, picture, 0o644)
 }
 
-// save writes what paint draws.
-func save(path string, width, height vg.Length, paint func(draw.Canvas) error) error {
+// encode returns what paint draws, in the form that a file of this name has.
+func encode(name string, width, height vg.Length, paint func(draw.Canvas) error) ([]byte, error) {
 	var canvas interface {
 		vg.CanvasSizer
 		io.WriterTo
 	}
-	if strings.EqualFold(filepath.Ext(path), ".svg") {
+	if strings.EqualFold(filepath.Ext(name), ".svg") {
 		canvas = vgsvg.New(width, height)
 	} else {
 		canvas = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(150), vgimg.UseBackgroundColor(color.White))}
 	}
 	if err := paint(draw.New(canvas)); err != nil {
-		return err
+		return nil, err
 	}
 	var file bytes.Buffer
 	if _, err := canvas.WriteTo(&file); err != nil {
-		return fmt.Errorf("plot: %s: %w", path, err)
+		return nil, fmt.Errorf("plot: %s: %w", name, err)
 	}
-	return os.WriteFile(path, file.Bytes(), 0o644)
+	return file.Bytes(), nil
 }

@@ -1,0 +1,4 @@
+package figures
+
+// afsmUCB are the figures and tables of the AFSM-UCB paper.
+var afsmUCB []*Figure

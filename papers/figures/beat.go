@@ -1,0 +1,4 @@
+package figures
+
+// beatTheMean are the figures and tables of the Beat-the-Mean paper.
+var beatTheMean []*Figure
