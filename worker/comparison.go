@@ -68,7 +68,7 @@ func (c *call) compare(ctx context.Context) (*comparison, error) {
 
 func (p *comparison) read(given []int64, m, width int, states *array) error {
 	switch {
-	case p.goals.K != nil || p.goals.MinScore != nil || p.goals.MaxScore != nil || p.goals.Exclude != nil || p.goals.allow != nil || p.goals.deny != nil:
+	case p.goals.K != nil || p.goals.MinScore != nil || p.goals.MaxScore != nil || p.goals.Exclude != nil || p.goals.filter != nil || p.goals.excluded != nil:
 		return wrong("answers", "answers are compared with the k best of all atoms, without goals and filters")
 	case m != p.m:
 		return wrong("answers", "%d rows for %d queries", m, p.m).within(p.m)

@@ -118,7 +118,7 @@ func (s *search) read(f *searching, withCandidates bool) error {
 	if err := s.checkSelves(); err != nil {
 		return err
 	}
-	s.req.Filter, s.req.Exclude = s.goals.allow, s.goals.deny
+	s.req.Filter, s.req.Exclude = s.goals.filter, s.goals.excluded
 	s.k = min(s.goals.MaxK(f.K), s.index.N)
 	return nil
 }
