@@ -268,6 +268,10 @@ func (x *run) float32Look(ctx context.Context, s *state, l backend.Look, ruleFor
 			s.ScoreCounted(int(a.i))
 		}
 		p.arms = p.arms[:0]
+	case l.Rule == backend.MeanRadius && s.Goal.K > 0 && l.Sigma > 0:
+		// A sigma that is not true of the data makes bounds that contradict those of earlier looks. By the bounds
+		// of this look alone, as published, the k arms of the greatest lower bounds stay.
+		p.prune(p.kthLower(s))
 	case l.Rule == backend.MeanRadius && s.Goal.K > 0:
 		s.RaiseTo(p.kthLower(s))
 	}
