@@ -33,6 +33,8 @@ CASES = [
     ("banditmips-beta", ["--sigma", "data"]),
     ("bucket-ae", ["--sigma", "data"]),
     ("boundedme", []),
+    ("adaptive", []),
+    ("certain", []),
 ]
 
 
@@ -79,9 +81,10 @@ def measure(vectors, queries, method, options, folder):
     scores = queries.astype(np.float64) @ vectors.astype(np.float64).T
     best = scores.max(1)
     gap = GAP * np.median(best) if method == "boundedme" else 0
-    named = [str(PROGRAM), "search", "--vectors", folder / "v.npy", "--queries", folder / "q.npy", "--out", folder / "a.npz"]
+    files = ["--vectors", folder / "v.npy", "--queries", folder / "q.npy", "--out", folder / "a.npz"]
     wanted = ["--metric", "ip", "-k", "1", "--method", method, "--epsilon", repr(float(gap)), "--json", "--overwrite"]
-    said = json.loads(subprocess.run([*named, *wanted, *options], check=True, capture_output=True).stdout)
+    command = [PROGRAM, "search", *files, *wanted, *options]
+    said = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
     ids = np.load(folder / "a.npz")["ids"].reshape(len(queries))
     wrong = scores[np.arange(len(queries)), ids] < best - gap - 1e-6 * np.abs(best)
     return said["saving"], int(wrong.sum()), said["guarantee"]
@@ -103,7 +106,8 @@ def main():
             for method, options in CASES:
                 saving, wrong, guarantee = measure(vectors, queries, method, options, folder)
                 size = "{} x {}".format(*vectors.shape)
-                print(f"{name} {size}\t{method} {' '.join(options)}\t{saving:.2f}\t{wrong} of {QUERIES} wrong\t{guarantee}", flush=True)
+                how = " ".join([method, *options])
+                print(f"{name} {size}\t{how}\t{saving:.2f}\t{wrong} of {QUERIES} wrong\t{guarantee}", flush=True)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import (
 	"thresher/collection"
 	"thresher/cpu"
 	"thresher/internal/draws"
+	"thresher/internal/race"
 	"thresher/internal/vectors"
 	"thresher/simd"
 )
@@ -33,7 +34,7 @@ func TestConformance(t *testing.T) {
 	for i, l := range sets {
 		t.Run(l.String(), func(t *testing.T) {
 			var p backendtest.Part
-			if cpu.UnderRace || i < len(sets)-1 && !draws.Full() {
+			if race.Enabled || i < len(sets)-1 && !draws.Full() {
 				p = backendtest.Part{I: i, Of: 3}
 			}
 			backendtest.RunPart(t, func() backend.Backend { return cpu.New(cpu.Options{Threads: 2, Kernels: &l}) }, p)
@@ -259,7 +260,7 @@ func TestExactCountsCandidates(t *testing.T) {
 // TestGoals runs the suite's checks of the fields of goals, under the race detector a part.
 func TestGoals(t *testing.T) {
 	var p backendtest.Part
-	if cpu.UnderRace {
+	if race.Enabled {
 		p = backendtest.Part{I: 2, Of: 4}
 	}
 	backendtest.Goals(t, func() backend.Backend { return cpu.New(cpu.Options{Threads: 2}) }, p)

@@ -7,6 +7,7 @@ import (
 	"thresher/backend"
 	"thresher/backend/backendtest"
 	"thresher/collection"
+	"thresher/internal/race"
 	"thresher/simd"
 )
 
@@ -24,7 +25,7 @@ func (b knownRows) Load(ctx context.Context, c *collection.Collection) (backend.
 // TestKnownTraits runs the suite's checks of the fields of goals, and a part of the others, with each set of kernels over
 // rows whose traits are known.
 func TestKnownTraits(t *testing.T) {
-	if UnderRace {
+	if race.Enabled {
 		t.Skip("TestConformance runs the suite")
 	}
 	for k, kern := range simd.Available() {

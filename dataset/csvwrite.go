@@ -40,6 +40,9 @@ func appendCSV(dst []byte, c *Column, value *tableCell) []byte {
 	if c.Type == Text {
 		return appendCSVText(dst, value.text)
 	}
+	if c.Optional && value.missing {
+		return dst
+	}
 	return appendJSON(dst, c, value)
 }
 

@@ -45,6 +45,9 @@ func writeCOO(out io.Writer, each EachPair, t *PairTable) error {
 		func() error {
 			return pairs("data", "<f4", func(dst []byte, p *Pair) []byte { return le.AppendUint32(dst, math.Float32bits(p.Score)) })
 		},
+		func() error { // which scipy does not read
+			return pairs(scores64Name, "<f8", func(dst []byte, p *Pair) []byte { return le.AppendUint64(dst, math.Float64bits(p.Score64)) })
+		},
 	} {
 		if err := write(); err != nil {
 			return err

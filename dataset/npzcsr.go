@@ -19,15 +19,18 @@ const graphComment = "thresher graph"
 // WriteCSR writes a graph of n rows as a sparse matrix that scipy.sparse.load_npz opens: an
 // uncompressed npz with data float32, indices, indptr, shape int64 [2] and format "csr". Column j
 // of row i holds the weight of the edge from i to j; the entries of a row stay in their order.
-// indices and indptr are int32, or int64 where the number of rows or of edges needs it.
+// indices and indptr are int32, or int64 where the number of rows or of edges needs it. Where all rows have
+// Scores64, scores64 has them, which scipy does not read.
 func WriteCSR(rows EachResult, n int64, out io.Writer) error {
-	edges, count := int64(0), int64(0)
+	edges, count, wide := int64(0), int64(0), true
 	err := rows(func(i int64, r *Result) error {
 		switch {
 		case r.Query != i:
 			return fmt.Errorf("row %d of a graph where row %d is expected", r.Query, i)
 		case len(r.Scores) != len(r.Rows):
 			return fmt.Errorf("row %d of a graph: %d weights for %d edges", i, len(r.Scores), len(r.Rows))
+		case r.Scores64 != nil && len(r.Scores64) != len(r.Rows):
+			return fmt.Errorf("row %d of a graph: %d weights in float64 for %d edges", i, len(r.Scores64), len(r.Rows))
 		}
 		for _, id := range r.Rows {
 			if id < 0 || id >= n {
@@ -35,6 +38,7 @@ func WriteCSR(rows EachResult, n int64, out io.Writer) error {
 			}
 		}
 		edges += int64(len(r.Rows))
+		wide = wide && (r.Scores64 != nil || len(r.Rows) == 0)
 		count++
 		return nil
 	})
@@ -50,6 +54,17 @@ func WriteCSR(rows EachResult, n int64, out io.Writer) error {
 	}
 	if err := w.csr(rows, n, edges); err != nil {
 		return err
+	}
+	if wide {
+		err := w.ofRows(scores64Name, "<f8", edges, nil, rows, func(dst []byte, r *Result) []byte {
+			for _, s := range r.Scores64 {
+				dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(s))
+			}
+			return dst
+		})
+		if err != nil {
+			return err
+		}
 	}
 	return w.z.Close()
 }

@@ -1,11 +1,17 @@
 package dataset
 
-import "io"
+import (
+	"io"
+	"math"
+)
 
 // Pair is a row of one table, a row of the same or another table, and their score.
 type Pair struct {
 	A, B  int64 // 0-based
 	Score float32
+	// Score64 is the score before it is rounded to float32. Given back as the limit of scores it lets the pair
+	// through. NaN: an earlier version found the pair, and kept Score alone.
+	Score64 float64
 }
 
 // EachPair calls do with every pair and returns its first error. Whenever it is called, it calls
@@ -25,11 +31,12 @@ type PairTable struct {
 
 // WritePairs writes pairs as a table with a row for each:
 //
-//	Parquet  a int64, b int64, score float; a_id and b_id string where there are names
+//	Parquet  a int64, b int64, score float, score64 double; a_id and b_id string where there are names, before
+//	         score64. A score64 that is not known is null
 //	CSV      the same columns, with a header
-//	JSONL    {"a":0,"b":7,"score":0.93}, with a_id and b_id where there are names
+//	JSONL    {"a":0,"b":7,"score":0.93,"score64":0.9300000001}, with a_id and b_id where there are names
 //	NPZ      the sparse matrix [RowsA, RowsB] of scores that scipy.sparse.save_npz writes in
-//	         the format coo: row, col, format, shape and data; without names
+//	         the format coo: row, col, format, shape and data, and beside them scores64; without names
 //
 // It holds at most 1,048,576 pairs in memory.
 func WritePairs(out io.Writer, format Format, each EachPair, t *PairTable) error {
@@ -49,6 +56,9 @@ func WritePairs(out io.Writer, format Format, each EachPair, t *PairTable) error
 	if t.NamesB != nil || both {
 		fields = append(fields, nameField("b_id", t.NamesB, func(p *Pair) int64 { return p.B }))
 	}
+	fields = append(fields, field[Pair]{Column{Name: score64Name, Type: Float64, Optional: true}, func(c *tableCell, p *Pair) {
+		c.float, c.missing = p.Score64, math.IsNaN(p.Score64)
+	}})
 	pairs := tableOf(fields, each)
 	if pairs.name = "parquetPair"; named {
 		pairs.name = "namedPair"

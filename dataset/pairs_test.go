@@ -3,8 +3,10 @@ package dataset
 import (
 	"archive/zip"
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,7 +16,7 @@ import (
 )
 
 // somePairs are the pairs of testdata/pairs.npz.
-var somePairs = []Pair{{0, 3, .5}, {0, 4, 1}, {2, 3, -.25}, {3, 4, 0}}
+var somePairs = []Pair{{0, 3, .5, .50000000001}, {0, 4, 1, 1}, {2, 3, -.25, -.25}, {3, 4, 0, math.NaN()}}
 
 func eachPair(pairs []Pair) EachPair {
 	return func(do func(p *Pair) error) error {
@@ -39,9 +41,10 @@ func writePairs(t *testing.T, format Format, pairs []Pair, table PairTable) []by
 
 // pairRow is a row of a Parquet file of pairs, namedPairRow of one with ids, sidedMemberRow of one of components.
 type pairRow struct {
-	A     int64   `parquet:"a"`
-	B     int64   `parquet:"b"`
-	Score float32 `parquet:"score"`
+	A       int64    `parquet:"a"`
+	B       int64    `parquet:"b"`
+	Score   float32  `parquet:"score"`
+	Score64 *float64 `parquet:"score64"`
 }
 
 type namedPairRow struct {
@@ -68,17 +71,17 @@ func TestPairsAsText(t *testing.T) {
 		table  PairTable
 		want   string
 	}{
-		{CSV, PairTable{}, "a,b,score\n0,3,0.5\n0,4,1\n2,3,-0.25\n3,4,0\n"},
-		{CSV, PairTable{NamesA: names, NamesB: names}, "a,b,score,a_id,b_id\n0,3,0.5,a,e\n0,4,1,a,é\n2,3,-0.25,\"c,d\",e\n3,4,0,e,é\n"},
-		{CSV, PairTable{NamesB: names}, "a,b,score,b_id\n0,3,0.5,e\n0,4,1,é\n2,3,-0.25,e\n3,4,0,é\n"},
-		{JSONL, PairTable{}, `{"a":0,"b":3,"score":0.5}
-{"a":0,"b":4,"score":1}
-{"a":2,"b":3,"score":-0.25}
+		{CSV, PairTable{}, "a,b,score,score64\n0,3,0.5,0.50000000001\n0,4,1,1\n2,3,-0.25,-0.25\n3,4,0,\n"},
+		{CSV, PairTable{NamesA: names, NamesB: names}, "a,b,score,a_id,b_id,score64\n0,3,0.5,a,e,0.50000000001\n0,4,1,a,é,1\n2,3,-0.25,\"c,d\",e,-0.25\n3,4,0,e,é,\n"},
+		{CSV, PairTable{NamesB: names}, "a,b,score,b_id,score64\n0,3,0.5,e,0.50000000001\n0,4,1,é,1\n2,3,-0.25,e,-0.25\n3,4,0,é,\n"},
+		{JSONL, PairTable{}, `{"a":0,"b":3,"score":0.5,"score64":0.50000000001}
+{"a":0,"b":4,"score":1,"score64":1}
+{"a":2,"b":3,"score":-0.25,"score64":-0.25}
 {"a":3,"b":4,"score":0}
 `},
-		{JSONL, PairTable{NamesA: names}, `{"a":0,"b":3,"score":0.5,"a_id":"a"}
-{"a":0,"b":4,"score":1,"a_id":"a"}
-{"a":2,"b":3,"score":-0.25,"a_id":"c,d"}
+		{JSONL, PairTable{NamesA: names}, `{"a":0,"b":3,"score":0.5,"a_id":"a","score64":0.50000000001}
+{"a":0,"b":4,"score":1,"a_id":"a","score64":1}
+{"a":2,"b":3,"score":-0.25,"a_id":"c,d","score64":-0.25}
 {"a":3,"b":4,"score":0,"a_id":"e"}
 `},
 	} {
@@ -92,7 +95,7 @@ func TestPairsAsParquet(t *testing.T) {
 	const n = parquetGroup + 5000 // more than a row group
 	many := make([]Pair, n)
 	for i := range many {
-		many[i] = Pair{int64(i / 7), int64(i), float32(i) / 4}
+		many[i] = Pair{int64(i / 7), int64(i), float32(i) / 4, float64(i) / 3}
 	}
 	file := writePairs(t, Parquet, many, PairTable{})
 	rows, err := parquet.Read[pairRow](bytes.NewReader(file), int64(len(file)))
@@ -103,7 +106,7 @@ func TestPairsAsParquet(t *testing.T) {
 		t.Fatalf("%d rows of %d", len(rows), n)
 	}
 	for i, r := range rows {
-		if Pair(r) != many[i] {
+		if r.Score64 == nil || (Pair{r.A, r.B, r.Score, *r.Score64}) != many[i] {
 			t.Fatalf("row %d is %v", i, r)
 		}
 	}
@@ -133,8 +136,14 @@ func TestPairsAsMatrix(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(arraysOf(t, want), arraysOf(t, file)); d != "" {
+	got := arraysOf(t, file)
+	scores64 := got[scores64Name+".npy"]
+	delete(got, scores64Name+".npy") // beside those of scipy
+	if d := cmp.Diff(arraysOf(t, want), got); d != "" {
 		t.Error(d)
+	}
+	if len(scores64) < 32 || binary.LittleEndian.Uint64(scores64[len(scores64)-32:]) != math.Float64bits(.50000000001) {
+		t.Errorf("scores64 is % x", scores64)
 	}
 }
 

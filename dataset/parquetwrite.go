@@ -157,7 +157,7 @@ func (p *parquetOut) addOne(c *tableCell) {
 	defined := 0
 	if p.Optional {
 		p.page += 5 // a row's place and its level
-		if c.text == "" {
+		if p.hasTexts() && c.text == "" || !p.hasTexts() && c.missing {
 			p.values = append(p.values, parquet.NullValue().Level(0, 0, p.index))
 			return
 		}

@@ -18,7 +18,7 @@ type Result struct {
 	IDs         []string        // their own ids, as text; nil if the vectors have none
 	Scores      []float32       // one a vector found; nil if the file has none. -Inf is no score
 	Scores64    []float64       // the same scores unrounded, for l2 the squared distances; nil if the file has none
-	Pulls       int64           // coordinates read
+	Pulls       int64           // coordinates read; -1 if the file withholds it
 	Exact       bool            // whether the answer is exact, not only correct with high probability
 	Partial     bool            // the search was stopped before the answer was complete; false if the file does not say
 	Guarantee   string          // the kind of guarantee that the answer has, by its name; "" if the file does not say

@@ -27,7 +27,7 @@ func (a *answers) readLine(r *Result) error {
 	if err := checkVersion(a.version); err != nil {
 		return err
 	}
-	if !a.has(ofQuery) || !a.has(ofIDs) || a.cells[ofQuery].integer < 0 || r.Pulls < 0 {
+	if !a.has(ofQuery) || !a.has(ofIDs) || a.cells[ofQuery].integer < 0 || r.Pulls < -1 {
 		return errNoAnswer
 	}
 	a.own = a.version == AnswersVersion && a.cells[ofKind].text != rowKind

@@ -20,6 +20,7 @@ const (
 	queryIDName  = "query_id"
 	queryIDsName = "query_ids"
 	scores64Name = "scores64"
+	score64Name  = "score64" // of one pair, or one edge
 	coversName   = "covers"
 	namesName    = "names" // of before version 2
 

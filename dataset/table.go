@@ -26,7 +26,7 @@ type Column struct {
 	Type Type
 	// List says that a row has any number of values here.
 	List bool
-	// Optional says that an empty text is no value, which is null in Parquet.
+	// Optional says that an empty text, or a number that is missing, is no value, which is null in Parquet.
 	Optional bool
 	// Digits says that cells of an integer column hold texts, the digits of the integers.
 	Digits bool
@@ -49,7 +49,7 @@ type value struct {
 // tableCell is the value of one row in one column, or the values of a list.
 type tableCell struct {
 	value
-	missing bool   // JSON lines have no such field in this row
+	missing bool   // JSON lines have no such field in this row; a number that no format has
 	digits  bool   // text holds the digits of a number, which JSON has without quotes
 	json    []byte // of JSON
 

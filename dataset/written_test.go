@@ -138,7 +138,7 @@ func written(each func(name string, write func(out io.Writer) error)) {
 func writtenPairs(add func(name string, write func(out io.Writer) error), n int, names []string) {
 	pairs := func(do func(p *Pair) error) error {
 		for i := range n {
-			if err := do(&Pair{int64(i) % 1000, int64(i * 7 % 1000), float32(i) / 9}); err != nil {
+			if err := do(&Pair{int64(i) % 1000, int64(i * 7 % 1000), float32(i) / 9, float64(i) / 9}); err != nil {
 				return err
 			}
 		}

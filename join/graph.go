@@ -84,7 +84,7 @@ func NewGraph(e *batch.Engine, o GraphOptions) (*Graph, error) {
 		o.Threads = runtime.GOMAXPROCS(0)
 	}
 	o.K, o.Method, o.Way = min(o.K, c.N-1), cmp.Or(o.Method, batch.Certain), cmp.Or(o.Way, ByCost)
-	g := &Graph{engine: e, c: c, o: o, req: batch.Request{K: o.K, Method: o.Method, Delta: o.Delta, Epsilon: o.Epsilon, Published: o.Published, ExcludeSelf: true, Part: true, Stored: true}}
+	g := &Graph{engine: e, c: c, o: o, req: batch.Request{K: o.K, Method: o.Method, Delta: o.Delta, Epsilon: o.Epsilon, Published: o.Published, ExcludeSelf: true, Part: true, Stored: true, SearchScores: true}}
 	if !slices.Contains(Ways(), o.Way) {
 		return nil, refuse("way", "%q is none of %q", o.Way, Ways())
 	}
@@ -233,7 +233,10 @@ func (g *Graph) searchRows(ctx context.Context, first int64, rows int) (*Block, 
 	for j := range resp.Answers {
 		a := &resp.Answers[j]
 		b.Atoms = append(b.Atoms, first+int64(j))
-		b.Results = append(b.Results, dataset.Result{Query: first + int64(j), Rows: a.IDs, Scores: a.Scores, Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact})
+		for i, score := range a.SearchScores {
+			a.SearchScores[i] = g.c.Metric.Shown(score)
+		}
+		b.Results = append(b.Results, dataset.Result{Query: first + int64(j), Rows: a.IDs, Scores: a.Scores, Scores64: a.SearchScores, Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact})
 	}
 	return b, nil
 }

@@ -15,16 +15,27 @@ import (
 // A pair log holds the pairs of blocks, each block sorted, until all are found and can be
 // merged. A block is a run of pages that it alone fills:
 //
-//	uint32 pairs of the page · uint32 pages of the run after this one · uint32 CRC-32C of
-//	these and the payload · payload: int64 a, int64 b, float32 score, for each pair
+//	uint32 pairs of the page, and pageWide · uint32 pages of the run after this one · uint32 CRC-32C of
+//	these and the payload · payload: int64 a, int64 b, float32 score, float64 score, for each pair
 //
-// all little-endian. All pages but the last of a run have pagePairs pairs.
+// all little-endian. All pages but the last of a run have pagePairs pairs. Pages that earlier versions wrote are
+// without pageWide and without the score in float64.
 const (
-	pagePairs = 512
-	pageHead  = 12
-	pairSize  = 20
-	pageSize  = pageHead + pagePairs*pairSize
+	pagePairs      = 512
+	pageHead       = 12
+	pairSize       = 28
+	narrowPairSize = 20
+	pageSize       = pageHead + pagePairs*pairSize
+	pageWide       = 1 << 31 // no number of pairs
 )
+
+// pageOf returns what the first number of a page says: how many pairs it has, and the bytes of each.
+func pageOf(first uint32) (pairs, size int) {
+	if first&pageWide == 0 {
+		return int(first), narrowPairSize
+	}
+	return int(first &^ pageWide), pairSize
+}
 
 // ErrPairLog means that the bytes of a pair log have changed.
 var ErrPairLog = errors.New("pair log is corrupt")
@@ -39,13 +50,14 @@ func AppendRun(dst []byte, pairs []dataset.Pair) []byte {
 		n := min(pagePairs, len(pairs))
 		pages--
 		start := len(dst)
-		dst = le.AppendUint32(dst, uint32(n))
+		dst = le.AppendUint32(dst, uint32(n)|pageWide)
 		dst = le.AppendUint32(dst, uint32(pages))
 		dst = le.AppendUint32(dst, 0)
 		for _, p := range pairs[:n] {
 			dst = le.AppendUint64(dst, uint64(p.A))
 			dst = le.AppendUint64(dst, uint64(p.B))
 			dst = le.AppendUint32(dst, math.Float32bits(p.Score))
+			dst = le.AppendUint64(dst, math.Float64bits(p.Score64))
 		}
 		le.PutUint32(dst[start+8:], pageSum(dst[start:]))
 		pairs = pairs[n:]
@@ -64,6 +76,7 @@ type pairRun struct {
 	left  int   // pages not read
 	page  []byte
 	pairs []byte // of page, not consumed
+	size  int    // of each
 	head  dataset.Pair
 }
 
@@ -78,8 +91,11 @@ func (r *pairRun) next() error {
 		}
 	}
 	le := binary.LittleEndian
-	r.head = dataset.Pair{A: int64(le.Uint64(r.pairs)), B: int64(le.Uint64(r.pairs[8:])), Score: math.Float32frombits(le.Uint32(r.pairs[16:]))}
-	r.pairs = r.pairs[pairSize:]
+	r.head = dataset.Pair{A: int64(le.Uint64(r.pairs)), B: int64(le.Uint64(r.pairs[8:])), Score: math.Float32frombits(le.Uint32(r.pairs[16:])), Score64: math.NaN()}
+	if r.size == pairSize {
+		r.head.Score64 = math.Float64frombits(le.Uint64(r.pairs[20:]))
+	}
+	r.pairs = r.pairs[r.size:]
 	return nil
 }
 
@@ -93,8 +109,9 @@ func (r *pairRun) read() error {
 	if n < pageHead {
 		return fmt.Errorf("%w: it ends inside the page at byte %d", ErrPairLog, r.at)
 	}
-	pairs, after := int(binary.LittleEndian.Uint32(page)), int(binary.LittleEndian.Uint32(page[4:]))
-	length := pageHead + pairs*pairSize
+	pairs, size := pageOf(binary.LittleEndian.Uint32(page))
+	after := int(binary.LittleEndian.Uint32(page[4:]))
+	length := pageHead + pairs*size
 	if pairs < 1 || pairs > pagePairs || length > n || pageSum(page[:length]) != binary.LittleEndian.Uint32(page[8:]) {
 		return fmt.Errorf("%w: page at byte %d", ErrPairLog, r.at)
 	}
@@ -102,7 +119,7 @@ func (r *pairRun) read() error {
 		return fmt.Errorf("%w: page at byte %d is out of order", ErrPairLog, r.at)
 	}
 	r.at += int64(length)
-	r.left, r.pairs = after, page[pageHead:length]
+	r.left, r.pairs, r.size = after, page[pageHead:length], size
 	return nil
 }
 
@@ -125,20 +142,22 @@ func OpenPairLog(log io.ReaderAt, size int64) (*PairLog, error) {
 		}
 		l.runs = append(l.runs, at)
 		// All pages before the last are full.
-		at += int64(binary.LittleEndian.Uint32(head[4:])) * pageSize
+		_, size := pageOf(binary.LittleEndian.Uint32(head[:]))
+		at += int64(binary.LittleEndian.Uint32(head[4:])) * int64(pageHead+pagePairs*size)
 		if n, err := log.ReadAt(head[:], at); n < pageHead {
 			if err == io.EOF {
 				err = fmt.Errorf("%w: it ends inside the page at byte %d", ErrPairLog, at)
 			}
 			return nil, err
 		}
-		at += pageHead + int64(binary.LittleEndian.Uint32(head[:]))*pairSize
+		pairs, size := pageOf(binary.LittleEndian.Uint32(head[:]))
+		at += pageHead + int64(pairs)*int64(size)
 	}
 	return l, nil
 }
 
 // Each calls do with all pairs of the log in ascending order of A, then B. It holds a page of
-// 10 KiB for each run.
+// 14 KiB for each run.
 func (l *PairLog) Each(do func(p *dataset.Pair) error) error {
 	var q runQueue
 	for _, at := range l.runs {

@@ -3,6 +3,9 @@ package join
 import (
 	"bytes"
 	"errors"
+	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -19,7 +22,7 @@ func drawRuns(t *rapid.T) (runs [][]dataset.Pair, log []byte) {
 		seed := rapid.Int64().Draw(t, "seed")
 		for i := range r {
 			seed = seed*6364136223846793005 + 1442695040888963407
-			r[i] = dataset.Pair{A: seed >> 60 & 7, B: int64(i), Score: float32(seed >> 40)}
+			r[i] = dataset.Pair{A: seed >> 60 & 7, B: int64(i), Score: float32(seed >> 40), Score64: float64(seed >> 40)}
 		}
 		slices.SortFunc(r, byRows)
 		runs = append(runs, r)
@@ -91,6 +94,36 @@ func TestPairLogDamage(t *testing.T) {
 	})
 }
 
+// TestPairLogOfBefore: runs that earlier versions wrote, without the scores in float64, are read beside later ones.
+func TestPairLogOfBefore(t *testing.T) {
+	before, err := os.ReadFile(filepath.Join("testdata", "before.pairlog"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = pagePairs + 2 // pairs (i, i+1) of score i/2, in two pages
+	got, err := readLog(AppendRun(slices.Clone(before), []dataset.Pair{{A: 5, B: 99, Score: 1, Score64: 1.00000000001}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != n+1 {
+		t.Fatalf("%d pairs, want %d", len(got), n+1)
+	}
+	for i, p := range got {
+		if p.B == 99 {
+			if p.A != 5 || p.Score64 != 1.00000000001 {
+				t.Errorf("the later pair is %v", p)
+			}
+			got = slices.Delete(got, i, i+1)
+			break
+		}
+	}
+	for i, p := range got {
+		if p.A != int64(i) || p.B != int64(i)+1 || p.Score != float32(i)/2 || !math.IsNaN(p.Score64) {
+			t.Errorf("pair %d is %v", i, p)
+		}
+	}
+}
+
 func TestPairLogErrorOfDo(t *testing.T) {
 	log := AppendRun(nil, []dataset.Pair{{A: 1, B: 2}, {A: 1, B: 3}})
 	l, err := OpenPairLog(bytes.NewReader(log), int64(len(log)))
@@ -114,7 +147,7 @@ func FuzzPairLog(f *testing.F) {
 		if err != nil && !errors.Is(err, ErrPairLog) {
 			t.Fatal(err)
 		}
-		if len(got)*pairSize > len(log) {
+		if len(got)*narrowPairSize > len(log) {
 			t.Fatalf("%d pairs in %d bytes", len(got), len(log))
 		}
 	})

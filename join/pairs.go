@@ -41,7 +41,7 @@ const (
 	queryBytes, answerBytes = 64 << 20, 256 << 20
 	// pairBytes is the memory that a search takes for an atom of an answer: where it is listed,
 	// scored, and returned.
-	pairBytes = 96
+	pairBytes = 104
 	// A row is first asked for at least minLimit and at most maxLimit atoms. If it has more it
 	// is searched again with a limit that is greater by the factor limitStep, and so on.
 	minLimit, maxLimit, limitStep = 1024, 4096, 16
@@ -131,7 +131,7 @@ func (o *PairOptions) request(m collection.Metric) (batch.Request, error) {
 	if err := o.Check(m); err != nil {
 		return batch.Request{}, err
 	}
-	return batch.Request{Method: cmp.Or(o.Method, batch.Certain), Delta: o.Delta, MinScore: &o.MinScore, Part: true, Stored: true}, nil
+	return batch.Request{Method: cmp.Or(o.Method, batch.Certain), Delta: o.Delta, MinScore: &o.MinScore, Part: true, Stored: true, SearchScores: true}, nil
 }
 
 // Skip skips the first rows.
@@ -311,7 +311,7 @@ func (s *PairSource) searchAgain(ctx context.Context) (searched int, err error) 
 			if s.answers[j].Limited && s.limits[j] == former {
 				js = append(js, j)
 				queries = append(queries, s.queries[j*dim:(j+1)*dim]...)
-				s.answers[j].IDs, s.answers[j].Scores = nil, nil // their memory is free
+				s.answers[j].IDs, s.answers[j].Scores, s.answers[j].SearchScores = nil, nil, nil // their memory is free
 			}
 		}
 		answers, err := s.ask(ctx, queries, limit, func(j int) int64 { return s.first + int64(js[j]) })
@@ -328,15 +328,16 @@ func (s *PairSource) searchAgain(ctx context.Context) (searched int, err error) 
 
 // appendPairs appends the pairs that an answer makes with its row.
 func (s *PairSource) appendPairs(pairs []dataset.Pair, row int64, a *batch.Answer) []dataset.Pair {
-	if s.other != nil {
-		for i, id := range a.IDs {
-			pairs = append(pairs, dataset.Pair{A: id, B: row, Score: a.Scores[i]})
-		}
-		return pairs
+	self := row
+	if s.other == nil {
+		self = int64(s.c.Order[row])
 	}
-	self := int64(s.c.Order[row])
 	for i, id := range a.IDs {
-		pairs = append(pairs, dataset.Pair{A: min(self, id), B: max(self, id), Score: a.Scores[i]})
+		p := dataset.Pair{A: id, B: self, Score: a.Scores[i], Score64: s.c.Metric.Shown(a.SearchScores[i])}
+		if s.other == nil {
+			p.A, p.B = min(self, id), max(self, id)
+		}
+		pairs = append(pairs, p)
 	}
 	return pairs
 }

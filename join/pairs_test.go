@@ -397,3 +397,69 @@ func TestPairsRefuse(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestScore64FindsItsPair: the score in float64 of a pair, given back as the limit of pairs, and that of an edge of a
+// graph, searched row by row or pair by pair, given back as the limit of a search for its row, find what they are of.
+func TestScore64FindsItsPair(t *testing.T) {
+	const n, dim, k = 1300, 64, 3
+	rows := vectors.Gaussian(vectors.Rand(11), n, dim)
+	for metric, limit := range map[collection.Metric]float64{collection.InnerProduct: 30, collection.Cosine: .4, collection.Euclidean: 70} {
+		e := engine(t, rows, dim, metric)
+		reaching := func(limit float64) []dataset.Pair {
+			o := PairOptions{MinScore: limit}
+			d, err := Sample(t.Context(), e, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := SelfPairs(e, o, d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, _, _ := all(t, s)
+			return found
+		}
+		found, rounded := reaching(limit), 0
+		if len(found) < 20 {
+			t.Fatalf("%s: %d pairs", metric, len(found))
+		}
+		for _, p := range found {
+			if float32(p.Score64) != p.Score {
+				t.Fatalf("%s: %v has two scores", metric, p)
+			}
+			if float64(p.Score) != p.Score64 {
+				rounded++
+			}
+		}
+		if rounded == 0 {
+			t.Errorf("%s: scores in float64 are those in float32", metric)
+		}
+		for i := 0; i < len(found); i += len(found) / 5 {
+			if again := reaching(found[i].Score64); !slices.Contains(again, found[i]) || len(again) > len(found) {
+				t.Errorf("%s: %v is not among the %d pairs of its score", metric, found[i], len(again))
+			}
+		}
+		for _, way := range []Way{ByRow, ByPair} {
+			g, err := NewGraph(e, GraphOptions{K: k, Way: way, Threads: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = g.Each(t.Context(), nil, func(r *dataset.Result) error {
+				if r.Query%300 != 7 {
+					return nil
+				}
+				if len(r.Scores64) != k || float32(r.Scores64[k-1]) != r.Scores[k-1] {
+					t.Fatalf("%s, %s: row %d has the scores %v and %v", metric, way, r.Query, r.Scores, r.Scores64)
+				}
+				resp, err := e.Search(t.Context(), batch.Request{Queries: rows[r.Query*dim:][:dim], ExcludeSelf: true, SelfFirst: r.Query, MinScore: &r.Scores64[k-1], Method: batch.Exact, Stored: true})
+				if err == nil && !slices.Equal(resp.Answers[0].IDs, r.Rows) {
+					t.Errorf("%s, %s: row %d has the neighbours %v, those of the last one's score are %v", metric, way, r.Query, r.Rows, resp.Answers[0].IDs)
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			g.Close()
+		}
+	}
+}

@@ -77,7 +77,7 @@ func (t *table) push(row, id uint32, score float64) {
 // dataset.EachResult.
 func (t *table) each(m collection.Metric) dataset.EachResult {
 	return func(do func(i int64, r *dataset.Result) error) error {
-		var r dataset.Result
+		r := dataset.Result{Scores64: make([]float64, 0, t.k)}
 		order := make([]int, 0, t.k)
 		for row := range t.counts {
 			at := row * t.k
@@ -88,9 +88,10 @@ func (t *table) each(m collection.Metric) dataset.EachResult {
 			slices.SortFunc(order, func(a, b int) int {
 				return cmp.Or(cmp.Compare(t.scores[b], t.scores[a]), cmp.Compare(t.ids[a], t.ids[b]))
 			})
-			r.Query, r.Rows, r.Scores = int64(row), r.Rows[:0], r.Scores[:0]
+			r.Query, r.Rows, r.Scores, r.Scores64 = int64(row), r.Rows[:0], r.Scores[:0], r.Scores64[:0]
 			for _, i := range order {
-				r.Rows, r.Scores = append(r.Rows, int64(t.ids[i])), append(r.Scores, float32(m.Shown(t.scores[i])))
+				score := m.Shown(t.scores[i])
+				r.Rows, r.Scores, r.Scores64 = append(r.Rows, int64(t.ids[i])), append(r.Scores, float32(score)), append(r.Scores64, score)
 			}
 			if err := do(int64(row), &r); err != nil {
 				return err

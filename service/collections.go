@@ -125,6 +125,7 @@ func (s *Server) putCollection(r *request, w http.ResponseWriter) error {
 		return err
 	}
 	s.encoders.dropEncoder(name) // of the replaced collection
+	s.shards.drop(name)
 	return s.answerChange(r, w, info, wait, http.StatusCreated)
 }
 

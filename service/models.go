@@ -118,6 +118,7 @@ func (s *Server) observeRuns(name string) batch.RunObserver {
 func (s *Server) forgetCollection(name string) {
 	s.statistics.Forget(name)
 	s.encoders.dropEncoder(name)
+	s.shards.drop(name)
 	if s.o.Metrics != nil {
 		s.o.Metrics.Forget(name)
 	}

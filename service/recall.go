@@ -80,6 +80,10 @@ func (s *Server) certify(r *request, w http.ResponseWriter) error {
 		if err != nil {
 			return c.explain(err)
 		}
+		covers, err := s.covers(c.v, c.Search)
+		if err != nil {
+			return err
+		}
 		tail, err := json.Marshal(struct {
 			*tasks.CertifySummary
 			Scores *api.ScoreCheck `json:"scores,omitempty"` // with the collection's ids
@@ -90,7 +94,7 @@ func (s *Server) certify(r *request, w http.ResponseWriter) error {
 		out := t.outgoing(r, w)
 		defer out.close()
 		jsonHeader(w.Header())
-		out.buf.b = wire.AppendOpening(out.buf.b, c.version, c.took)
+		out.buf.b = wire.AppendOpening(out.buf.b, c.version, c.took, covers)
 		for j := range c.resp.Answers {
 			one := &c.of[j]
 			var recall *float64

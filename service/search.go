@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"time"
 
@@ -28,6 +29,8 @@ func (s *Server) search(r *request, w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
+	limits := s.limitsOf(v)
+	limits.Covers = form == npzType // as all files state it
 	var decode func(*input) (*wire.Search, error)
 	media, err := s.bodyType(r.Request)
 	if err != nil {
@@ -47,7 +50,7 @@ func (s *Server) search(r *request, w http.ResponseWriter) error {
 				return nil, err
 			}
 			defer in.close() // the decoded search shares no memory with the body
-			return wire.DecodeSearchOrTexts(body, v.Dim(), s.limitsOf(v), s.encoders.encoderOf(v.Info().Name, v.Dim()))
+			return wire.DecodeSearchOrTexts(body, v.Dim(), limits, s.encoders.encoderOf(v.Info().Name, v.Dim()))
 		}
 	case npyType:
 		decode = func(in *input) (*wire.Search, error) {
@@ -55,7 +58,7 @@ func (s *Server) search(r *request, w http.ResponseWriter) error {
 			if err != nil {
 				return nil, err
 			}
-			return wire.DecodeSearchNPY(body, r.params.Values, v.Dim(), s.limitsOf(v))
+			return wire.DecodeSearchNPY(body, r.params.Values, v.Dim(), limits)
 		}
 	default:
 		return unsupported(r.Request, jsonType, npyType)
@@ -70,14 +73,17 @@ func (s *Server) search(r *request, w http.ResponseWriter) error {
 		}
 		return q, err
 	}, s.runSearch, func(t *turn, resp *batch.Response, took time.Duration) error {
+		if q.Covers, err = s.covers(v, q); err != nil {
+			return err
+		}
 		out := t.outgoing(r, w)
 		defer out.close()
 		if form == npzType {
-			return out.npz(v, resp)
+			return out.npz(v, resp, q.Covers)
 		}
 		jsonHeader(w.Header())
 		ids := naming(v)
-		out.buf.b = wire.AppendOpening(out.buf.b, v.Info().Version, took)
+		out.buf.b = wire.AppendOpening(out.buf.b, v.Info().Version, took, q.Covers)
 		for j := range resp.Answers {
 			out.buf.b = wire.AppendResult(out.buf.b, j, &resp.Answers[j], q, ids)
 			resp.Answers[j] = batch.Answer{} // frees what is written
@@ -91,11 +97,11 @@ func (s *Server) search(r *request, w http.ResponseWriter) error {
 }
 
 // npz sends a response as npz.
-func (o *outgoing) npz(v *catalog.Version, resp *batch.Response) error {
+func (o *outgoing) npz(v *catalog.Version, resp *batch.Response, covers json.RawMessage) error {
 	h := o.w.Header()
 	h.Set("Content-Type", npzType)
 	h.Set("Cache-Control", "no-store")
-	if err := wire.WriteAnswerNPZ(o, resp, naming(v)); err != nil {
+	if err := wire.WriteAnswerNPZ(o, resp, naming(v), covers); err != nil {
 		return err
 	}
 	return o.end()

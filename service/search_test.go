@@ -75,7 +75,7 @@ func TestSearch(t *testing.T) {
 		names = append(names, strings.TrimSuffix(f.Name, ".npy"))
 	}
 	slices.Sort(names)
-	if !slices.Equal(names, []string{"answers_version", "complete", "delta", "epsilon", "exact", "guarantee", "id_kind", "ids", "pulls", "rows", "scores", "scores64"}) {
+	if !slices.Equal(names, []string{"answers_version", "complete", "covers", "delta", "epsilon", "exact", "guarantee", "id_kind", "ids", "pulls", "rows", "scores", "scores64"}) {
 		t.Errorf("npz of %v", names)
 	}
 }

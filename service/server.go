@@ -43,6 +43,7 @@ type Server struct {
 	limits    *fair.Limits // of each client
 	mux       *http.ServeMux
 	encoders  encoders
+	shards    shards
 	zip       http.Handler // mux with compression
 	page      http.Handler
 	crossSite *http.CrossOriginProtection

@@ -134,6 +134,9 @@ func (g *GraphSearch) shaped(rows dataset.EachResult) (dataset.EachResult, error
 				for at, s := range r.Scores {
 					r.Scores[at] = g.distance(s)
 				}
+				for at, s := range r.Scores64 {
+					r.Scores64[at] = g.distance64(s)
+				}
 			}
 			return do(i, r)
 		})
@@ -144,6 +147,14 @@ func (g *GraphSearch) shaped(rows dataset.EachResult) (dataset.EachResult, error
 func (g *GraphSearch) distance(score float32) float32 {
 	if g.atoms.Metric.Differences() {
 		return float32(math.Sqrt(float64(score)))
+	}
+	return max(0, 1-score)
+}
+
+// distance64 is the distance that a score stands for, before both are rounded to float32.
+func (g *GraphSearch) distance64(score float64) float64 {
+	if g.atoms.Metric.Differences() {
+		return math.Sqrt(score)
 	}
 	return max(0, 1-score)
 }

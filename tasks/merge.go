@@ -102,7 +102,7 @@ func Merge(ctx context.Context, files []MergeFile, o *MergeOptions, do func(*dat
 			}
 		}
 		sum.Queries++
-		sum.Pulls += r.Pulls
+		sum.Pulls += max(0, r.Pulls)
 		said := batch.Certificate{Guarantee: batch.Guarantee(r.Guarantee), Delta: r.Delta}
 		if !r.Partial {
 			sum.Complete++
@@ -197,12 +197,18 @@ func (m *merger) merge() (dataset.Result, error) {
 	if err := m.gather(); err != nil {
 		return out, fmt.Errorf("query %d: %w", out.Query, err)
 	}
+	withheld := false
 	for i := range m.answers {
 		a := &m.answers[i]
 		out.QueryID = cmp.Or(out.QueryID, a.QueryID)
-		out.Pulls += a.Pulls
+		if out.Pulls += a.Pulls; a.Pulls < 0 {
+			withheld = true
+		}
 		out.Exact = out.Exact && a.Exact
 		out.Partial = out.Partial || a.Partial
+	}
+	if withheld {
+		out.Pulls = -1
 	}
 	m.promise(&out)
 	m.fill(&out)

@@ -210,6 +210,16 @@ func (d *QueryDigest) Add(rows, rests []float32) {
 	}
 }
 
+// AddGiven adds one query in float64, as Add adds what float32 and its rest make of it.
+func (d *QueryDigest) AddGiven(row []float64) {
+	values, rests := make([]float32, len(row)), make([]float32, len(row))
+	for j, x := range row {
+		values[j] = float32(x)
+		rests[j] = float32(x - float64(values[j]))
+	}
+	d.Add(values, rests)
+}
+
 // Count returns the number of queries.
 func (d *QueryDigest) Count() int64 { return d.count }
 
@@ -219,10 +229,10 @@ func (d *QueryDigest) String() string { return hex.EncodeToString(d.sum.Sum(nil)
 // shardSample is how many vectors the digest of a shard is made of.
 const shardSample = 256
 
-// ShardOf describes the vectors of a collection, whose ids these are; nil if they have none. The same
-// vectors have the same digest. Others have another one, unless they agree in number, dimension, a
+// ShardOf describes the vectors of a collection, of which id returns the id of a row; nil if they have none.
+// The same vectors have the same digest. Others have another one, unless they agree in number, dimension, a
 // sample of the rows, and its ids.
-func ShardOf(c *collection.Collection, ids []string) Shard {
+func ShardOf(c *collection.Collection, id func(row int) string) Shard {
 	sum, le := sha256.New(), binary.LittleEndian
 	head := le.AppendUint64(le.AppendUint64(nil, uint64(c.N)), uint64(c.Dim))
 	sum.Write(head)
@@ -241,10 +251,58 @@ func ShardOf(c *collection.Collection, ids []string) Shard {
 			}
 			line = le.AppendUint64(line, math.Float64bits(value+0))
 		}
-		if ids != nil {
-			line = append(le.AppendUint32(line, uint32(len(ids[row]))), ids[row]...)
+		if id != nil {
+			text := id(row)
+			line = append(le.AppendUint32(line, uint32(len(text))), text...)
 		}
 		sum.Write(line)
 	}
 	return Shard{Digest: hex.EncodeToString(sum.Sum(nil)[:16]), Rows: int64(c.N)}
+}
+
+// Part describes those vectors of s that may be returned: the rows of filter, nil for all, without those of
+// exclude. Rows are in 0..s.Rows-1.
+func (s Shard) Part(filter, exclude []int64) Shard {
+	kept := make([]byte, (s.Rows+7)/8) // a bit a row
+	left := int64(0)
+	keep := func(row int64) {
+		if kept[row/8]&(1<<(row%8)) == 0 {
+			left++
+		}
+		kept[row/8] |= 1 << (row % 8)
+	}
+	for _, row := range filter {
+		keep(row)
+	}
+	for row := int64(0); filter == nil && row < s.Rows; row++ {
+		keep(row)
+	}
+	for _, row := range exclude {
+		if kept[row/8]&(1<<(row%8)) != 0 {
+			left--
+		}
+		kept[row/8] &^= 1 << (row % 8)
+	}
+	if left == s.Rows {
+		return s
+	}
+	sum := sha256.New()
+	sum.Write([]byte(s.Digest))
+	sum.Write(kept)
+	return Shard{Digest: hex.EncodeToString(sum.Sum(nil)[:16]), Rows: left}
+}
+
+// LimitsDigest is the digest of what queries ask for beside k: the least and the greatest score of all, nil for
+// none, and whatever tells apart what each asks for. Scores are finite.
+func LimitsDigest(minScore, maxScore *float64, own ...string) (string, error) {
+	all := []any{minScore, maxScore}
+	for _, text := range own {
+		all = append(all, text)
+	}
+	b, err := json.Marshal(all)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:16]), nil
 }

@@ -40,7 +40,7 @@ func (c *call) graph(ctx context.Context) (any, *reply, error) {
 		GraphOptions: join.GraphOptions{K: min(f.K, max(v.N-1, 1)), Method: f.Method, Delta: f.Delta, Epsilon: f.Epsilon, Published: f.Published, Threads: v.options.Threads},
 		Symmetric:    f.Symmetric, Mutual: f.Mutual,
 	}
-	if err := c.fits("k", 24*int64(v.N)*int64(max(o.K, 0))+int64(o.UndirectedBytes(v.N))); err != nil {
+	if err := c.fits("k", 40*int64(v.N)*int64(max(o.K, 0))+int64(o.UndirectedBytes(v.N))); err != nil {
 		return nil, nil, err
 	}
 	if c.s.o.Spare != nil {
@@ -51,14 +51,14 @@ func (c *call) graph(ctx context.Context) (any, *reply, error) {
 		return nil, nil, err
 	}
 	defer g.Close()
-	e := &edges{gathered{lims: []int64{0}}}
+	e := &edges{gathered: gathered{lims: []int64{0}}}
 	summary, err := tasks.Graph(ctx, g, func(done, total int64) { c.report("searching", done, total) }, e.add)
 	if err != nil {
 		return nil, nil, err
 	}
 	n, found := int64(v.N), int64(len(e.rows))
-	out, err := replyOf(c.s.link.passes(), []column{{"lims", int64s, []int64{n + 1}}, {"rows", int64s, []int64{found}}, {"scores", float32s, []int64{found}}},
-		bytesOf(e.lims), bytesOf(e.rows), bytesOf(e.scores))
+	out, err := replyOf(c.s.link.passes(), []column{{"lims", int64s, []int64{n + 1}}, {"rows", int64s, []int64{found}}, {"scores", float32s, []int64{found}}, {"scores64", float64s, []int64{found}}},
+		bytesOf(e.lims), bytesOf(e.rows), bytesOf(e.scores), bytesOf(e.scores64))
 	return struct {
 		K int `json:"k"`
 		*tasks.GraphSummary
@@ -69,10 +69,12 @@ func (c *call) graph(ctx context.Context) (any, *reply, error) {
 // edges are the rows of a graph in ascending order.
 type edges struct {
 	gathered
+	scores64 []float64
 }
 
 func (e *edges) add(r *dataset.Result) error {
 	e.rows, e.scores = append(e.rows, r.Rows...), append(e.scores, r.Scores...)
+	e.scores64 = append(e.scores64, r.Scores64...)
 	e.lims = append(e.lims, int64(len(e.rows)))
 	return nil
 }
@@ -124,20 +126,20 @@ func (c *call) pairs(ctx context.Context) (any, *reply, error) {
 	var found []dataset.Pair
 	summary, err := tasks.Pairs(ctx, search, func(done, total int64) { c.report("pairing", done, total) }, func(pairs []dataset.Pair) error {
 		found = append(found, pairs...)
-		return c.fits("min_score", 50*int64(len(found)))
+		return c.fits("min_score", 70*int64(len(found)))
 	})
 	if err != nil {
 		return nil, nil, pairFailure(err, others != nil)
 	}
 	slices.SortFunc(found, func(x, y dataset.Pair) int { return cmp.Or(cmp.Compare(x.A, y.A), cmp.Compare(x.B, y.B)) })
 	n := int64(len(found))
-	out, err := newReply(c.s.link.passes(), column{"a", int64s, []int64{n}}, column{"b", int64s, []int64{n}}, column{"scores", float32s, []int64{n}})
+	out, err := newReply(c.s.link.passes(), column{"a", int64s, []int64{n}}, column{"b", int64s, []int64{n}}, column{"scores", float32s, []int64{n}}, column{"scores64", float64s, []int64{n}})
 	if err != nil {
 		return nil, nil, err
 	}
-	a, b, scores := elements[int64](out.part(0)), elements[int64](out.part(1)), elements[float32](out.part(2))
+	a, b, scores, scores64 := elements[int64](out.part(0)), elements[int64](out.part(1)), elements[float32](out.part(2)), elements[float64](out.part(3))
 	for i, p := range found {
-		a[i], b[i], scores[i] = p.A, p.B, p.Score
+		a[i], b[i], scores[i], scores64[i] = p.A, p.B, p.Score, p.Score64
 	}
 	return struct {
 		*tasks.PairsSummary

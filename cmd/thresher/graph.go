@@ -37,8 +37,8 @@ unless told otherwise, so every row is right. --out is one of
 
   .npz      sparse matrix for scipy.sparse.load_npz (CSR, float32): column j of row i
             holds the score of i and its neighbour j
-  .parquet  table of edges: source, target, score; and source_id, target_id where the
-            atoms have an id column
+  .parquet  table of edges: source, target, score, score64 (in float64); and source_id,
+            target_id where the vectors have an id column
   .jsonl    the same, an object for each edge
 
 Scores are those of search: inner products, cosines, or with --metric l2 squared

@@ -163,9 +163,9 @@ func TestGraphTables(t *testing.T) {
 	out := filepath.Join(dir, "g.jsonl")
 	r := thresher(t, "graph", "--vectors", atoms, "-k1", "--metric", "l2", "--out", out, "--json")
 	r.WantCode(t, cli.ExitOK)
-	want := `{"source":0,"target":1,"score":1,"source_id":"n","target_id":"o"}
-{"source":1,"target":0,"score":1,"source_id":"o","target_id":"n"}
-{"source":2,"target":1,"score":145,"source_id":"far","target_id":"o"}
+	want := `{"source":0,"target":1,"score":1,"source_id":"n","target_id":"o","score64":1}
+{"source":1,"target":0,"score":1,"source_id":"o","target_id":"n","score64":1}
+{"source":2,"target":1,"score":145,"source_id":"far","target_id":"o","score64":145}
 `
 	if diff := cmp.Diff(want, string(clitest.ReadFile(t, out))); diff != "" {
 		t.Error(diff)

@@ -16,6 +16,7 @@ import (
 	"thresher/config"
 	"thresher/dataset"
 	"thresher/internal/cli"
+	"thresher/internal/cli/remote"
 	"thresher/service/api"
 	"thresher/service/client"
 )
@@ -42,8 +43,8 @@ type jobSubmit struct {
 // searchKeys lists the settings that a server's search has too.
 func searchKeys() []string { return []string{"k", "method", "delta", "epsilon"} }
 
-func newJobSubmitCommand(a *app, f *remote) *cobra.Command {
-	s := &jobSubmit{waiting: waiting{remote: f}, fetch: jobFetch{remote: f, verb: "job submit"}}
+func newJobSubmitCommand(a *app, f *serverFlags) *cobra.Command {
+	s := &jobSubmit{waiting: waiting{serverFlags: f}, fetch: jobFetch{serverFlags: f, verb: "job submit"}}
 	cmd := &cobra.Command{
 		Use:   "submit FILE",
 		Short: "Upload a file of queries and start a job",
@@ -110,7 +111,7 @@ func (a *app) runSubmit(ctx context.Context, s *jobSubmit, path string) error {
 	if err != nil {
 		return err
 	}
-	c, err := s.connect()
+	c, err := s.Connect()
 	if err != nil {
 		return err
 	}
@@ -119,7 +120,7 @@ func (a *app) runSubmit(ctx context.Context, s *jobSubmit, path string) error {
 		return cli.Exit(cli.ExitInterrupted, errors.New("interrupted before the server answered; thresher job list shows whether the job exists"))
 	}
 	if err != nil {
-		return withExitCode(err)
+		return remote.WithExitCode(err)
 	}
 	if s.wait {
 		fmt.Fprintf(a.Err, "batch %s\n", b.ID)

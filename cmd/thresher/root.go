@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"thresher/choice/command"
+	"thresher/choice"
 	"thresher/collection"
 	"thresher/internal/cli"
 )
@@ -38,6 +38,7 @@ a deadline; 4 backend unavailable; 130 interrupted.`,
 		newBuildCommand(a),
 		newInfoCommand(a),
 		newBenchCommand(a),
+		newPaperCommand(a),
 		newServeCommand(a),
 		newHealthCommand(a),
 		newWorkerCommand(a),
@@ -46,8 +47,8 @@ a deadline; 4 backend unavailable; 130 interrupted.`,
 		newConfigCommand(a),
 		newVersionCommand(a),
 	)
-	groupFlags(root)
-	root.AddCommand(command.Commands(a.App)...)
+	flagHeadings.Group(root)
+	root.AddCommand(choice.Commands(a.App)...)
 	root.SetGlobalNormalizationFunc(a.Former.Present)
 	return root
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"io"
 
@@ -32,7 +30,7 @@ func (s *search) stateCoverage(ctx context.Context) error {
 	s.out.covers, err = json.Marshal(&tasks.Coverage{
 		Queries: queries.String(), Count: queries.Count(), Metric: s.atoms.Metric.String(),
 		K: k, OwnK: s.flags.kColumn != "", Limits: limits, Reaching: s.flags.ranged(), Method: s.method,
-		Shards: []tasks.Shard{tasks.ShardOf(s.atoms.Collection, s.atoms.names)},
+		Shards: []tasks.Shard{tasks.ShardOf(s.atoms.Collection, s.atoms.nameOf())},
 	})
 	return err
 }
@@ -80,10 +78,13 @@ func (s *search) digestLimits(ctx context.Context) (string, error) {
 			return "", err
 		}
 	}
-	b, err := json.Marshal([]any{s.request.MinScore, s.request.MaxScore, f.floorColumn, f.ceilingColumn, columns, exclude, f.zeros})
-	if err != nil {
-		return "", err
+	return tasks.LimitsDigest(s.request.MinScore, s.request.MaxScore, f.floorColumn, f.ceilingColumn, columns, exclude, f.zeros)
+}
+
+// nameOf returns which id a row has; nil if the atoms have none.
+func (a *atoms) nameOf() func(row int) string {
+	if a.names == nil {
+		return nil
 	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:16]), nil
+	return func(row int) string { return a.names[row] }
 }

@@ -83,6 +83,24 @@ def test_pairs_out_of_reach(vectors, queries, metric, name, score, says):
             thresher.pairs(vectors, others=others, metric=metric, **{name: score})
 
 
+@pytest.mark.parametrize("metric", ["ip", "cosine", "l2"])
+def test_a_score_given_back_finds_its_pair(vectors, metric):
+    limit = "max_distance" if metric == "l2" else "min_score"
+    graph = thresher.knn_graph(vectors, 1, metric=metric, scores64=True)
+    assert graph.dtype == np.float64
+    np.testing.assert_array_equal(graph.data.astype(np.float32), thresher.knn_graph(vectors, 1, metric=metric).data)
+    index = thresher.Index(vectors, metric=metric)
+    for row in range(0, 1500, 250):
+        query = vectors[row : row + 1]
+        found = index.search(query, 2, **{limit: graph.data[row]}, exclude=[[row]], method="exact")
+        assert found.ids[found.ids >= 0].tolist() == [graph.indices[row]]
+    pairs = thresher.pairs(vectors, **{limit: float(np.median(graph.data))}, metric=metric)
+    np.testing.assert_array_equal(pairs.scores64.astype(np.float32), pairs.scores)
+    for at in range(0, len(pairs), len(pairs) // 4):
+        again = thresher.pairs(vectors, **{limit: pairs.scores64[at]}, metric=metric)
+        assert ((again.a == pairs.a[at]) & (again.b == pairs.b[at])).sum() == 1
+
+
 def test_components(vectors):
     found = thresher.pairs(vectors, 0.9, metric="cosine")
     count, labels = sparse.csgraph.connected_components(found.matrix(), directed=False)

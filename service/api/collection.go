@@ -93,7 +93,7 @@ type Search struct {
 	Exclude     []ID     `json:"exclude,omitempty"`     // vectors that may not be returned
 	// Goals, if not nil, says for each query what it asks for in addition.
 	Goals   []QueryGoal `json:"goals,omitempty"`
-	Include []string    `json:"include,omitempty"` // "certificate", "rounds", "rows", "scores64"
+	Include []string    `json:"include,omitempty"` // "certificate", "rounds", "rows", "scores64", "covers"
 }
 
 // Published are options of the published methods, by which a method can be run as its paper does; zero
@@ -128,6 +128,8 @@ type Found struct {
 	Version        int64    `json:"version"`         // of the collection
 	Results        []Result `json:"results"`
 	TookMS         float64  `json:"took_ms"`
+	// Covers is what the results are for, one JSON object (tasks.Coverage); nil unless included.
+	Covers json.RawMessage `json:"covers"`
 }
 
 // Result is the answer to one query, best atom first.

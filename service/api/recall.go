@@ -12,7 +12,7 @@ type Stated struct {
 	Delta      float64  `json:"delta,omitempty"`
 	Method     string   `json:"method,omitempty"` // "" is certain
 	DeadlineMS float64  `json:"deadline_ms,omitempty"`
-	Include    []string `json:"include,omitempty"` // of Certify: "rounds", "rows", "scores64"
+	Include    []string `json:"include,omitempty"` // of Certify: "rounds", "rows", "scores64", "covers"
 }
 
 // StatedAnswer is an answer to one query, best atom first.
@@ -102,6 +102,7 @@ type Certified struct {
 	AnswersVersion int               `json:"answers_version"` // as of Found
 	Version        int64             `json:"version"`         // of the collection
 	TookMS         float64           `json:"took_ms"`
+	Covers         json.RawMessage   `json:"covers"` // as of Found
 	Results        []CertifiedResult `json:"results"`
 	Summary        CertifiedSummary  `json:"certified"`
 }

@@ -52,6 +52,14 @@ func (d *IDs) Name(row int64) string {
 
 func (d *IDs) name(row int) []byte { return d.text[d.ends[row]:d.ends[row+1]] }
 
+// Text returns which id a row has, as text; nil if rows have no ids of their own.
+func (d *IDs) Text() func(row int) string {
+	if d.kind == RowNumbers {
+		return nil
+	}
+	return func(row int) string { return d.Name(int64(row)) }
+}
+
 // bytes returns the memory of d.
 func (d *IDs) bytes() int64 {
 	return int64(8*len(d.ints) + 8*len(d.ends) + len(d.text) + 4*len(d.order))

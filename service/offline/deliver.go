@@ -150,11 +150,11 @@ func (j *job) assemble(rec *record) (name string, err error) {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	from := readsUntil{j.m.ctx, results}
+	each := dataset.Covering(readsUntil{j.m.ctx, results}, rec.Covers)
 	if dataset.Format(rec.Batch.OutputFormat) == dataset.NPZ {
-		return name, dataset.AssembleNPZ(from, rec.Width, out)
+		return name, dataset.WriteNPZ(each, rec.Width, out)
 	}
-	return name, dataset.AssembleParquet(from, out)
+	return name, dataset.WriteParquet(each, out)
 }
 
 // readsUntil reads a result log until its context ends.

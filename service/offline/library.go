@@ -3,6 +3,7 @@ package offline
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"thresher/batch"
 	"thresher/collection"
@@ -42,6 +43,8 @@ type shelf interface {
 	// rows returns the row numbers of the ids that a request lists; nil for a nil list.
 	rows(l *wire.IDList, field string) ([]int64, error)
 	naming() wire.Naming
+	// shard describes the vectors, as answers state it.
+	shard() tasks.Shard
 	release()
 }
 
@@ -105,7 +108,8 @@ func (l inCatalog) use(ctx context.Context, name string, version int64) (shelf, 
 	if err != nil {
 		return nil, err
 	}
-	return inUse{v, name, l.shared}, nil
+	shard := sync.OnceValue(func() tasks.Shard { return tasks.ShardOf(v.Collection(), v.IDs().Text()) })
+	return inUse{v, name, shard, l.shared}, nil
 }
 
 // notReady reports whether err says that a collection is still being loaded or built.
@@ -118,6 +122,7 @@ func notReady(err error) bool {
 type inUse struct {
 	v    *catalog.Version
 	name string
+	of   func() tasks.Shard
 	shared
 }
 
@@ -128,6 +133,8 @@ func (u inUse) coordinates() []string { return u.v.Coordinates() }
 func (u inUse) origin() []float64     { return u.v.Collection().Origin }
 
 func (u inUse) metric() collection.Metric { return u.v.Collection().Metric }
+
+func (u inUse) shard() tasks.Shard { return u.of() }
 
 func (u inUse) release() { u.v.Release() }
 

@@ -26,6 +26,7 @@ import (
 	"thresher/service/files"
 	"thresher/service/problem"
 	"thresher/service/wire"
+	"thresher/tasks"
 )
 
 func TestMain(m *testing.M) {
@@ -185,6 +186,10 @@ func (s *atlasShelf) Search(ctx context.Context, req batch.Request) (*batch.Resp
 func (s *atlasShelf) metric() collection.Metric { return collection.InnerProduct }
 
 func (s *atlasShelf) origin() []float64 { return nil }
+
+func (s *atlasShelf) shard() tasks.Shard {
+	return tasks.ShardOf(s.engine.Collection(), func(row int) string { return s.id(int64(row)) })
+}
 
 func (s *atlasShelf) rows(l *wire.IDList, field string) ([]int64, error) {
 	if l == nil {

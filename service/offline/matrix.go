@@ -107,6 +107,7 @@ type rows struct {
 	memory [2][]float32
 	turn   int
 	ended  bool
+	digest *tasks.QueryDigest // of the rows read; nil if none is wanted
 }
 
 // mostElements bounds the memory of a chunk of long rows: 64 MiB.
@@ -125,9 +126,7 @@ type rowChunk struct {
 func (j *job) openRows(rec *record, options *request, answers int) (*rows, error) {
 	s := &rows{rec: rec, path: j.path(rec.inputName())}
 	var err error
-	reading := &dataset.Options{Column: rec.Batch.Column, Header: rec.Batch.Header, FindIDs: true, Except: columnsOf(rec.Batch.Goals).Names(), OneRow: true,
-		Like: options.shelf.coordinates(), Origin: options.shelf.origin(), DenseLimit: j.m.o.DenseLimit, Budget: j.m.o.Budget, Words: dataset.Words{Column: "column", Header: "header", DenseLimit: "the setting dense_limit"}}
-	if s.r, err = dataset.Open(s.path, reading); err != nil {
+	if s.r, err = dataset.Open(s.path, j.reading(rec, options.shelf, options.shelf.origin())); err != nil {
 		return nil, s.named(err)
 	}
 	if s.goals, err = j.openGoals(rec, options); err != nil {
@@ -136,6 +135,12 @@ func (j *job) openRows(rec *record, options *request, answers int) (*rows, error
 	}
 	s.chunk = max(1, min(rec.Chunk, mostElements/s.r.Dim(), maxAtoms/max(1, answers)))
 	return s, nil
+}
+
+// reading says how the rows of a matrix are read as queries to a shelf, relative to an origin; nil is zero.
+func (j *job) reading(rec *record, of shelf, origin []float64) *dataset.Options {
+	return &dataset.Options{Column: rec.Batch.Column, Header: rec.Batch.Header, FindIDs: true, Except: columnsOf(rec.Batch.Goals).Names(), OneRow: true,
+		Like: of.coordinates(), Origin: origin, DenseLimit: j.m.o.DenseLimit, Budget: j.m.o.Budget, Words: dataset.Words{Column: "column", Header: "header", DenseLimit: "the setting dense_limit"}}
 }
 
 // named replaces the file's path in an error by the client's name.
@@ -196,6 +201,9 @@ func (s *rows) Next(ctx context.Context) (next rowChunk, n int, err error) {
 			at = n + 1
 		}
 		got, err := s.r.Read(buf[n*dim : at*dim])
+		if s.digest != nil {
+			s.digest.Add(buf[n*dim:(n+got)*dim], dataset.RestsOf(s.r))
+		}
 		n += got
 		next.changes = append(next.changes, dataset.RowChanges(s.r)...)
 		next.ids = append(next.ids, s.r.IDs()...)
@@ -230,42 +238,73 @@ func (s *rows) buffer() []float32 {
 	return s.memory[s.turn]
 }
 
-// countRows reads the whole matrix, with the goals of its rows, and counts its rows. width is
-// the greatest k of their goals, 0 without goals.
-func (j *job) countRows(rec *record) (total int64, width int, err error) {
+// rowCount is what a pass over a matrix finds.
+type rowCount struct {
+	total  int64
+	width  int             // the greatest k of the goals of rows, 0 without goals
+	covers json.RawMessage // what its answers cover; nil if that is not known
+}
+
+// countRows reads the whole matrix, with the goals of its rows.
+func (j *job) countRows(rec *record) (count rowCount, err error) {
 	at := rec.Batch.Collections[0]
 	c, err := j.m.library.use(j.ctx, at.Name, at.Version)
 	if err != nil {
-		return 0, 0, err
+		return count, err
 	}
 	defer c.release()
 	options, err := rec.options(c, j.m.o.Limits)
 	if err != nil {
-		return 0, 0, err
+		return count, err
 	}
 	s, err := j.openRows(rec, options, 1)
 	if err != nil {
-		return 0, 0, err
+		return count, err
 	}
 	defer s.close()
 	if got, want := s.r.Dim(), c.dim(); got != want {
-		return 0, 0, problem.New(problem.WrongDimension, "%s has vectors of dimension %d, collection %s of dimension %d", rec.InputName, got, at.Name, want).In("input_file_id").Within(want)
+		return count, problem.New(problem.WrongDimension, "%s has vectors of dimension %d, collection %s of dimension %d", rec.InputName, got, at.Name, want).In("input_file_id").Within(want)
+	}
+	digest := tasks.NewQueryDigest(c.dim())
+	if c.origin() == nil {
+		dataset.KeepRests(s.r)
+		s.digest = digest
 	}
 	for {
 		_, n, err := s.Next(j.ctx)
-		if err == io.EOF && s.goals != nil {
-			return total, s.goals.maxK, s.goals.end()
-		}
 		if err == io.EOF {
-			return total, 0, nil
+			return count, j.endCount(&count, s, options, digest)
 		}
 		if err != nil {
-			return 0, 0, err
+			return count, err
 		}
-		if total += int64(n); total > j.m.o.Requests {
-			return 0, 0, failed(problem.OverLimit, 0, "%s has more than %d rows", rec.InputName, j.m.o.Requests)
+		if count.total += int64(n); count.total > j.m.o.Requests {
+			return count, failed(problem.OverLimit, 0, "%s has more than %d rows", rec.InputName, j.m.o.Requests)
 		}
 	}
+}
+
+// endCount adds to a count, after the last row, what the goals say and what the answers cover. Rows that are read
+// relative to an origin are read again; queries that cannot be read without it are not told apart.
+func (j *job) endCount(count *rowCount, s *rows, options *request, digest *tasks.QueryDigest) error {
+	if s.goals != nil {
+		count.width = s.goals.maxK
+		if err := s.goals.end(); err != nil {
+			return err
+		}
+	}
+	if s.digest == nil {
+		err := j.digestRows(s.rec, options.shelf, digest)
+		if j.ctx.Err() != nil {
+			return context.Cause(j.ctx)
+		}
+		if err != nil {
+			return nil
+		}
+	}
+	var err error
+	count.covers, err = j.coverage(s.rec, options, digest)
+	return err
 }
 
 // errExpired stops a matrix whose completion window has ended.
@@ -369,6 +408,9 @@ func (w *rowWork) encode(dst []byte, row int64, id string, a *batch.Answer) ([]b
 	naming := w.options.shelf.naming()
 	r := naming.Result(row, a)
 	r.QueryID = id
+	if row == 0 {
+		r.Covers = w.rec.Covers
+	}
 	if w.rec.isAssembled() {
 		return dataset.AppendRecord(dst, &r), nil
 	}

@@ -94,6 +94,10 @@ func TestMatrix(t *testing.T) {
 						t.Errorf("result %d: certificate %s", i, r.Certificate)
 					}
 					r.Certificate = nil
+					if covers := i == 0; covers != (r.Covers != nil) {
+						t.Errorf("result %d covers %s", i, r.Covers)
+					}
+					r.Covers = nil
 					if d := cmp.Diff(want, r); d != "" {
 						t.Errorf("result %d (-want +got)\n%s", i, d)
 					}
@@ -223,7 +227,11 @@ func TestMatrixForms(t *testing.T) {
 	queries := gaussian(5, 7)
 	var lines strings.Builder
 	for i := range 7 {
-		text, err := json.Marshal(queries[i*dim : (i+1)*dim])
+		var row []float64 // whose digits say all of a float32
+		for _, x := range queries[i*dim : (i+1)*dim] {
+			row = append(row, float64(x))
+		}
+		text, err := json.Marshal(row)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -37,6 +37,8 @@ type record struct {
 	Slice int `json:"slice"`
 	// AnswersVersion is that of the spool; 0 is before version 2, whose row numbers are the users' ids.
 	AnswersVersion int `json:"answers_version,omitempty"`
+	// Covers is what the answers to a matrix cover, as JSON; nil before it is validated, or by an older release.
+	Covers json.RawMessage `json:"covers,omitempty"`
 	// Outcome, if not "", says that the outputs are sealed, and is the status that the batch
 	// gets once they are delivered.
 	Outcome Status `json:"outcome,omitempty"`

@@ -24,6 +24,7 @@ type request struct {
 	allow, deny []int64           // row numbers; nil without such lists
 	goals       []batch.QueryGoal // one a query; nil if there are none
 	results     int               // that the answer has at most
+	k           int               // of the search, before it is reduced to the number of vectors
 	// named and cut say whether the options of a matrix name k, and cut_k as true.
 	named, cut bool
 	// answered is the problem of the body, as the search would answer it; refused is why the
@@ -195,7 +196,7 @@ func (r *request) decode(body []byte, limits wire.Limits) (err error) {
 	if r.results, err = r.search.CheckK(n); err != nil {
 		return err
 	}
-	r.search.K = min(r.search.K, n)
+	r.k, r.search.K = r.search.K, min(r.search.K, n)
 	if r.results == 0 {
 		r.results = r.search.M * n // k is not limited
 	}
@@ -206,6 +207,9 @@ func (r *request) decode(body []byte, limits wire.Limits) (err error) {
 		return err
 	}
 	if r.goals, err = r.search.QueryGoals(r.shelf.metric(), r.shelf.rows); err != nil {
+		return err
+	}
+	if err := r.stateCoverage(); err != nil {
 		return err
 	}
 	r.search.Filter, r.search.Exclude = nil, nil // replaced by their rows

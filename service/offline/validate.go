@@ -31,11 +31,11 @@ const mostDuplicates = 10
 // validate reads the whole input once, pins the collections that it names, and counts its
 // requests.
 func (j *job) validate(rec *record) error {
-	total, pinned, width, err := j.count(rec)
+	count, pinned, err := j.count(rec)
 	if err != nil {
 		return err
 	}
-	if total == 0 {
+	if count.total == 0 {
 		return failed(emptyFile, 0, "%s holds no request", rec.InputName)
 	}
 	return j.update(func(rec *record) {
@@ -44,34 +44,34 @@ func (j *job) validate(rec *record) error {
 		}
 		rec.Batch.Status = InProgress
 		rec.Batch.InProgressAt = j.now()
-		rec.Batch.RequestCounts.Total = total
+		rec.Batch.RequestCounts.Total = count.total
 		rec.Batch.Collections = pinned
-		if width > 0 {
-			rec.Width = width
+		rec.Covers = count.covers
+		if count.width > 0 {
+			rec.Width = count.width
 		}
 	})
 }
 
-// count counts the requests of a batch. width is the greatest k of the rows of a matrix with
-// goals, else 0.
-func (j *job) count(rec *record) (total int64, pinned []Pinned, width int, err error) {
+// count counts the requests of a batch, or the rows of a matrix.
+func (j *job) count(rec *record) (count rowCount, pinned []Pinned, err error) {
 	if rec.Matrix {
-		total, width, err = j.countRows(rec)
-		return total, rec.Batch.Collections, width, err
+		count, err = j.countRows(rec)
+		return count, rec.Batch.Collections, err
 	}
 	f, err := os.Open(j.path(rec.inputName()))
 	if err != nil {
-		return 0, nil, 0, err
+		return count, nil, err
 	}
 	defer f.Close()
 	if err := checkText(rec, f); err != nil {
-		return 0, nil, 0, err
+		return count, nil, err
 	}
 	v := &validation{j: j, pinned: slices.Clone(rec.Batch.Collections), unknown: map[string]bool{}}
 	if err := v.read(j.ctx, f); err != nil {
-		return 0, nil, 0, err
+		return count, nil, err
 	}
-	return v.requests, v.pinned, 0, v.duplicates(j.ctx, f)
+	return rowCount{total: v.requests}, v.pinned, v.duplicates(j.ctx, f)
 }
 
 // checkText refuses requests of which no line could be read: those of a file in another encoding than

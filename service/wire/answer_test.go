@@ -177,7 +177,7 @@ func TestAppendString(t *testing.T) {
 
 func TestWriteAnswerNPZ(t *testing.T) {
 	var b bytes.Buffer
-	if err := WriteAnswerNPZ(&b, response(), Naming{Int: func(row int64) int64 { return row + 100 }, Metric: collection.Euclidean}); err != nil {
+	if err := WriteAnswerNPZ(&b, response(), Naming{Int: func(row int64) int64 { return row + 100 }, Metric: collection.Euclidean}, nil); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "a.npz")

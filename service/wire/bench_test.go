@@ -121,7 +121,7 @@ func BenchmarkWriteAnswerNPZ(b *testing.B) {
 	r := benchResponse()
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := WriteAnswerNPZ(io.Discard, r, Naming{}); err != nil {
+		if err := WriteAnswerNPZ(io.Discard, r, Naming{}, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -24,6 +24,10 @@ type Draft struct {
 	row     []float64 // memory of a query
 	placed  bool      // the queries are relative to the origin
 	single  bool      // numbers of queries are float32, whatever their digits
+
+	covers bool   // a digest of the queries is wanted
+	given  []byte // the queries as an array of JSON, if their digits count
+	npy    []byte // the queries as a file, if its values may differ from those in Search
 }
 
 const fieldQueries = "queries"
@@ -240,6 +244,9 @@ func (d *Draft) Matrix(b []byte, i int) (next int, err error) {
 		return next, nil
 	})
 	d.s.Queries, d.placed = queries, !d.single
+	if err == nil && !d.single {
+		d.given = b[i:end]
+	}
 	return end, inField(err, fieldQueries)
 }
 
@@ -281,6 +288,12 @@ func (d *Draft) Search() (*Search, error) {
 		return nil, problem.New(problem.NoQueries, "queries is empty").In(fieldQueries)
 	}
 	s.M = len(s.Queries) / s.Dim
+	if d.covers || d.limits.Covers {
+		var err error
+		if s.Digest, err = d.digest(); err != nil {
+			return nil, err
+		}
+	}
 	if d.limits.Origin != nil && !d.placed {
 		given := s.Queries // float32, not of JSON
 		s.Queries, d.row = make([]float32, 0, len(given)), make([]float64, s.Dim)

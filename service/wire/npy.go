@@ -50,6 +50,7 @@ func decodeNPY(body []byte, options url.Values, dim int, l Limits) (*Search, err
 	if err := d.Rows(queries); err != nil {
 		return nil, err
 	}
+	d.npy = body
 	return d.Search()
 }
 

@@ -133,7 +133,7 @@ func (d *Draft) setInclude(v value) error {
 	members := []struct {
 		name string
 		set  *bool
-	}{{"certificate", &d.s.Certificate}, {"rounds", &d.s.Rounds}, {"rows", &d.s.Rows}, {"scores64", &d.s.Scores64}}
+	}{{"certificate", &d.s.Certificate}, {"rounds", &d.s.Rounds}, {"rows", &d.s.Rows}, {"scores64", &d.s.Scores64}, {"covers", &d.covers}}
 	var names []string
 	for _, m := range members {
 		names = append(names, m.name)

@@ -1,11 +1,13 @@
 package wire
 
 import (
+	"encoding/json"
 	"time"
 
 	"thresher/batch"
 	"thresher/dataset/jsonscan"
 	"thresher/service/problem"
+	"thresher/tasks"
 )
 
 // Limits are what a body may ask for; 0 sets no limit.
@@ -17,6 +19,8 @@ type Limits struct {
 	// Origin is what the rows of the collection are relative to, and its queries are taken relative
 	// to, in float64; nil is zero.
 	Origin []float64
+	// Covers makes the search have a Digest, as if the body included covers.
+	Covers bool
 }
 
 // Search is the content of a body, checked as far as is possible without the collection: k is
@@ -55,6 +59,11 @@ type Search struct {
 	Former []Former
 	// Certificate, Rounds, Rows and Scores64 say what the answer includes.
 	Certificate, Rounds, Rows, Scores64 bool
+	// Digest is that of the queries as the body gives them, nil if the answer does not state what it covers.
+	Digest *tasks.QueryDigest
+	// Covers is what the answer states that it covers, as one JSON object (Coverage). Whoever knows the
+	// collection sets it; nil states nothing.
+	Covers json.RawMessage
 }
 
 // IDList is a list of ids in a body. In JSON it has numbers, which are Ints, or strings,

@@ -214,7 +214,7 @@ func TestDecodeSearchRefuses(t *testing.T) {
 		{"deny fraction", with(`"exclude":[1,2.5]`), problem.InvalidValue, "exclude", 1, "exclude[1] is 2.5, a float, which can be a number, or an id that a float64 rounds from 2^53 on; ids are whole numbers, without a point, or strings"},
 		{"deny broken", with(`"deny":[1,x]`), problem.Malformed, "deny", 1, `deny[1]: "x" at byte 31 where a value is wanted`},
 		{"deny unclosed", with(`"deny":[1`), problem.Malformed, "deny", -1, `deny: "}" at byte 30 where "," or "]" is wanted`},
-		{"include", with(`"include":["certificate","looks"]`), problem.InvalidValue, "include", 1, `include: "looks" is none of [certificate rounds rows scores64]`},
+		{"include", with(`"include":["certificate","looks"]`), problem.InvalidValue, "include", 1, `include: "looks" is none of [certificate rounds rows scores64 covers]`},
 		{"include text", with(`"include":"certificate"`), problem.InvalidValue, "include", -1, "include is a string, an array of strings is wanted"},
 		{"include number", with(`"include":[1]`), problem.InvalidValue, "include", 0, "include[0] is a number, a string is wanted"},
 	} {

@@ -56,11 +56,12 @@ def neighbours(
     published: Published | None = None,
     join: Literal["union", "mutual"] | None = None,
     distances: bool = False,
+    scores64: bool = False,
     seed: int | None = None,
     device: Device = "auto",
     progress: Progress = None,
     deadline: Deadline = None,
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float32], dict[str, Any], str]:
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.floating[Any]], dict[str, Any], str]:
     """Return lims (n + 1,), rows and scores of the neighbours of each vector, a certificate and the metric."""
     index, own = as_index(vectors, metric, seed=seed, device=device, progress=progress, deadline=deadline)
     try:
@@ -77,7 +78,7 @@ def neighbours(
             fields[{"union": "symmetric", "mutual": "mutual"}[join]] = True
         reply, out = index._call("graph", fields, progress=progress, deadline=deadline)
         _warn(reply)
-        scores = out["scores"]
+        scores = out["scores64" if flag(scores64, "scores64") else "scores"]
         if flag(distances, "distances"):
             scores = as_distances(scores, index.metric)
         return out["lims"], out["rows"], scores, reply["certificate"], index.metric
@@ -86,12 +87,12 @@ def neighbours(
             index.close()
 
 
-def as_distances(scores: npt.NDArray[np.float32], metric: str) -> npt.NDArray[np.float32]:
+def as_distances(scores: npt.NDArray[np.floating[Any]], metric: str) -> npt.NDArray[np.floating[Any]]:
     """Return distances: for ``l2`` not squared, for ``cosine`` 1 less the cosine, at least 0."""
     if metric == "l2":
         return np.asarray(np.sqrt(scores))
     if metric == "cosine":
-        return np.asarray(np.maximum(np.float32(1) - scores, np.float32(0)))
+        return np.asarray(np.maximum(scores.dtype.type(1) - scores, scores.dtype.type(0)))
     raise ValueError("distances: inner products are no distances; metric is 'l2' or 'cosine'")
 
 
@@ -105,6 +106,7 @@ def knn_graph(
     symmetric: bool = False,
     mutual: bool = False,
     distances: bool = False,
+    scores64: bool = False,
     seed: int | None = None,
     device: Device = "auto",
     progress: Progress = None,
@@ -133,10 +135,14 @@ def knn_graph(
     distances : bool
         Hold distances in place of scores (``l2``: not squared; ``cosine``: 1 less the cosine), as
         scikit-learn, UMAP and Scanpy take them.
+    scores64 : bool
+        Hold the scores in float64, before they are rounded to float32. One of them, given back as
+        ``min_score`` or ``max_distance`` of a search for its row, finds its neighbour. (In `pairs` a cosine
+        may differ in its last bit, by which of two rows is the query.)
 
     Returns
     -------
-    scipy.sparse.csr_matrix of float32 (n, n)
+    scipy.sparse.csr_matrix of float32, or float64, (n, n)
         A graph that is not symmetric has in each row has k entries, best first; call ``sort_indices()`` for what needs
         columns in order. Distances of 0 are stored.
 
@@ -156,6 +162,7 @@ def knn_graph(
         published=published,
         join=join,
         distances=distances,
+        scores64=scores64,
         seed=seed,
         device=device,
         progress=progress,
@@ -190,6 +197,9 @@ class Pairs:
         Row numbers, a < b, in ascending order; where others were given b is a row of those.
     scores : ndarray of float32 (p,)
         Inner products, cosines, or for metric ``l2`` squared distances.
+    scores64 : ndarray of float64 (p,)
+        The same before they are rounded to float32: one given back as ``min_score`` or
+        ``max_distance`` finds its pair.
     shape : (int, int)
         How many rows a and b are of.
     work : dict
@@ -203,6 +213,7 @@ class Pairs:
     a: npt.NDArray[np.int64]
     b: npt.NDArray[np.int64]
     scores: npt.NDArray[np.float32]
+    scores64: npt.NDArray[np.float64]
     shape: tuple[int, int]
     work: dict[str, Any]
     summary: dict[str, Any]
@@ -314,7 +325,9 @@ def pairs(
         )
         _warn(reply)
         work = reply.pop("work")
-        return Pairs(out["a"], out["b"], out["scores"], (len(index), columns), work, reply, others is None)
+        return Pairs(
+            out["a"], out["b"], out["scores"], out["scores64"], (len(index), columns), work, reply, others is None
+        )
     finally:
         if own:
             index.close()

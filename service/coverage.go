@@ -1,0 +1,71 @@
+package service
+
+import (
+	"encoding/json"
+	"sync"
+	"time"
+
+	"thresher/service/catalog"
+	"thresher/service/wire"
+	"thresher/tasks"
+)
+
+// shards are the descriptions of collections, as answers state them, by name.
+type shards struct {
+	mu sync.Mutex
+	of map[string]describedShard
+}
+
+// describedShard describes one version of a collection, which its name alone does not tell from those before.
+type describedShard struct {
+	version int64
+	created time.Time
+	shard   tasks.Shard
+}
+
+// shardOf describes the vectors of a version.
+func (s *shards) shardOf(v *catalog.Version) tasks.Shard {
+	info := v.Info()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known, ok := s.of[info.Name]; ok && known.version == info.Version && known.created.Equal(info.CreatedAt) {
+		return known.shard
+	}
+	if s.of == nil {
+		s.of = map[string]describedShard{}
+	}
+	shard := tasks.ShardOf(v.Collection(), v.IDs().Text())
+	s.of[info.Name] = describedShard{info.Version, info.CreatedAt, shard}
+	return shard
+}
+
+// drop forgets a collection that is gone or replaced.
+func (s *shards) drop(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.of, name)
+}
+
+// covers returns what the answers to a search in a version cover, as JSON; nil if they do not state it.
+func (s *Server) covers(v *catalog.Version, q *wire.Search) (json.RawMessage, error) {
+	if q.Digest == nil {
+		return nil, nil
+	}
+	filter, err := rowsOf(v, q.Filter, q.Called("filter"))
+	if err != nil {
+		return nil, err
+	}
+	exclude, err := rowsOf(v, q.Exclude, q.Called("exclude"))
+	if err != nil {
+		return nil, err
+	}
+	shard := s.shards.shardOf(v)
+	if filter != nil || exclude != nil {
+		shard = shard.Part(filter, exclude)
+	}
+	c, err := q.Coverage(v.Metric(), shard)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(c)
+}
