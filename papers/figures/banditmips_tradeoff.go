@@ -90,10 +90,10 @@ var banditMIPS2 = &Figure{
 	Data:       []string{setNormal, setPrograms, setMovieLens, setCustomers},
 	Needs:      []string{"ml-1m"},
 	Algorithms: []string{nameBanditMIPS, nameAlpha, OwnExact, OwnCertain, OwnAdaptive},
-	Baselines:  []string{nameBoundedME, nameLSH, namePCA},
-	Lost:       "The settings of the baselines; those here are their logs' names where these say them. NAPG-MIPS, NEQ-MIPS and H2-ALSH are their logs only.",
+	Baselines:  []string{nameBoundedME, nameLSH, namePCA, nameHNSW, nameNEQ},
+	Lost:       "The settings of the baselines; those here are their logs' names where these say them. NAPG-MIPS and H2-ALSH are their logs only.",
 	Points: func(s *Settings) []Point {
-		return setPoints(s, s.Ints("d"), func(set string) []int {
+		points := setPoints(s, s.Ints("d"), func(set string) []int {
 			if set == setMovieLens {
 				return s.Ints("d of MovieLens")
 			}
@@ -101,6 +101,9 @@ var banditMIPS2 = &Figure{
 		}, func(ctx context.Context, e *Env, set *data.Set, key string, draw int) ([]Row, error) {
 			return comparisonRows(ctx, e, s, set, key, draw)
 		})
+		return append(points, pythonSets(s, s.Ints("d"), s.Ints("d of MovieLens"), pythonAbout{K: []int{s.Int("k")}, X: "d", Settings: map[string][]string{
+			nameHNSW: {s.String("setting of HNSW")}, nameNEQ: {s.String("setting of NEQ")},
+		}})...)
 	},
 	Charts: func(s *Settings, rows []Row) []plot.Chart {
 		logs := mustLogged("banditmips-2")
@@ -235,7 +238,7 @@ func tradeoffFigure(id, shows string, k int) *Figure {
 			}, func(ctx context.Context, e *Env, set *data.Set, key string, draw int) ([]Row, error) {
 				return sweepRows(ctx, e, s, set, key, draw)
 			})
-			return append(points, pythonPoints(s, k)...)
+			return append(points, pythonSets(s, []int{s.Int("d")}, []int{s.Int("d of MovieLens")}, pythonAbout{K: []int{k}, X: "saving"})...)
 		},
 		Charts: func(s *Settings, rows []Row) []plot.Chart {
 			logs := mustLogged(id)
