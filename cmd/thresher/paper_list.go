@@ -17,8 +17,8 @@ func newPaperListCommand(a *app) *cobra.Command {
 		Use:   "list",
 		Short: "List the figures and tables, and what a run of each takes",
 		Long: `List the figures and tables that paper run reproduces. Beside each are the data, the
-algorithms and baselines, what the paper's text does not give, and the time and memory
-that a run took on two cores.`,
+algorithms and baselines, what the paper's text does not give, and the processor time
+and memory that runs took where they were measured.`,
 		Example: `  thresher paper list
   thresher paper list --json`,
 		Args: cli.NoArguments,

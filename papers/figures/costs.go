@@ -9,9 +9,9 @@ import (
 	"sync"
 )
 
-// Cost is what a run of a figure took where it was measured: on two cores of an Intel Xeon (family 6, model 207).
+// Cost is what a run of a figure took where it was measured: on an Intel Xeon (family 6, model 207).
 type Cost struct {
-	Seconds float64 `json:"seconds"` // of the clock
+	Seconds float64 `json:"processor_seconds"`
 	MiB     int     `json:"mib"`     // the most memory that was resident
 }
 
