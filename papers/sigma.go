@@ -8,9 +8,6 @@ import (
 	"thresher/internal/philox"
 )
 
-// streamSigma is far from the streams of the bins, which count up from streamBins.
-const streamSigma = 1 << 40
-
 // EstimateSigma estimates the sub-Gaussian parameter of rewards from the data, which section 3.2 of
 // arXiv 2212.07551 offers without saying how: the standard deviation of so many rewards, each of a
 // uniformly drawn arm at a coordinate drawn as the search draws it, around their mean. weights are

@@ -20,7 +20,7 @@ func TestBanditMIPSWarmStart(t *testing.T) {
 			counting, err := NewComputed(n, d, func(i, j int) float64 {
 				reads++
 				one := []float64{0}
-				s.atoms.Pull(j, []int{i}, one)
+				s.Atoms.Pull(j, []int{i}, one)
 				return one[0]
 			})
 			if err != nil {

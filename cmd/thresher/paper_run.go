@@ -124,7 +124,9 @@ func (a *app) runPapers(ctx context.Context, f *paperRunFlags, ids []string) err
 	}
 	stages := a.NewStages()
 	defer stages.End()
-	o.Progress = func(f *figures.Figure, done, total int) { stages.Set(f.ID+", points", int64(done), int64(total)) }
+	o.Progress = func(f *figures.Figure, done float64, total int) {
+		stages.Set(fmt.Sprintf("%s, %% of %d points", f.ID, total), int64(100*done/float64(max(1, total))), 100)
+	}
 	if !f.json {
 		o.Done = func(r figures.Result) {
 			stages.End()
@@ -148,7 +150,11 @@ func (a *app) runPapers(ctx context.Context, f *paperRunFlags, ids []string) err
 }
 
 func (a *app) printFigure(r *figures.Result) {
-	text := fmt.Sprintf("%s: %s; %d points in %.1f s", r.ID, r.Verdict, r.Points, r.Seconds)
+	verdict := string(r.Verdict)
+	if r.Verdict == figures.Not {
+		verdict = "not reproduced"
+	}
+	text := fmt.Sprintf("%s: %s; %d points in %.1f s", r.ID, verdict, r.Points, r.Seconds)
 	if r.Resumed > 0 {
 		text += fmt.Sprintf(", %d of them by a former run", r.Resumed)
 	}

@@ -3,6 +3,7 @@ package plot
 import (
 	"image/color"
 	"math"
+	"strings"
 
 	gonum "gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -86,7 +87,7 @@ func (c *Chart) draw(canvas draw.Canvas) error {
 		f.Variant, f.Size = "Sans", 10
 	}
 	p.Title.TextStyle.Font.Size, p.Title.Padding = 11, 6
-	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = c.Title, c.XLabel, c.YLabel
+	p.X.Label.Text, p.Y.Label.Text = c.XLabel, c.YLabel
 	legend.Top, legend.Left, legend.Padding = true, true, 4
 	grid := plotter.NewGrid()
 	grid.Horizontal.Color, grid.Vertical.Color = color.Gray{225}, color.Gray{225}
@@ -111,10 +112,56 @@ func (c *Chart) draw(canvas draw.Canvas) error {
 	scaleAxis(&p.Y, lowest, p.Y.Max, c.LogY)
 
 	beside := legend.Rectangle(canvas).Size().X + 12
-	p.Draw(draw.Crop(canvas, 0, -beside, 0, 0))
+	area := draw.Crop(canvas, 0, -beside, 0, 0)
+	p.Title.Text = wrapped(p.Title.TextStyle, c.Title, area.Max.X-area.Min.X)
+	p.Draw(c.drawLabels(p, area))
 	side := draw.Crop(canvas, canvas.Max.X-canvas.Min.X-beside+12, 0, 0, -24)
 	legend.Draw(side)
 	return nil
+}
+
+// wrapped breaks a text between words into lines of at most a width.
+func wrapped(style draw.TextStyle, text string, width vg.Length) string {
+	var lines []string
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		longer := strings.TrimPrefix(line+" "+word, " ")
+		if line != "" && style.Width(longer) > width {
+			lines, longer = append(lines, line), word
+		}
+		line = longer
+	}
+	return strings.Join(append(lines, line), "\n")
+}
+
+// drawLabels draws the labels of logarithmic axes at the edges of an area and returns what is left of it. gonum takes such a
+// label's middle for that of the values, far towards the axis's end, and leaves space behind that end for it.
+func (c *Chart) drawLabels(p *gonum.Plot, area draw.Canvas) draw.Canvas {
+	left := area
+	x, y := p.X.Label, p.Y.Label
+	high := func(l gonum.Axis) vg.Length {
+		return l.Label.TextStyle.Height(l.Label.Text) + l.Label.TextStyle.FontExtents().Descent
+	}
+	if c.LogX {
+		left = draw.Crop(left, 0, 0, high(p.X), 0)
+		p.X.Label.Text = ""
+	}
+	if c.LogY {
+		left = draw.Crop(left, high(p.Y), 0, 0, 0)
+		p.Y.Label.Text = ""
+	}
+	data := p.DataCanvas(left)
+	if c.LogX {
+		style := x.TextStyle
+		style.XAlign, style.YAlign = draw.XCenter, draw.YBottom
+		area.FillText(style, vg.Point{X: (data.Min.X + data.Max.X) / 2, Y: area.Min.Y}, x.Text)
+	}
+	if c.LogY {
+		style := y.TextStyle
+		style.XAlign, style.YAlign, style.Rotation = draw.XCenter, draw.YTop, math.Pi/2
+		area.FillText(style, vg.Point{X: area.Min.X, Y: (data.Min.Y + data.Max.Y) / 2}, y.Text)
+	}
+	return left
 }
 
 // floor is the lower end of a band that would reach below a logarithmic axis: half of the

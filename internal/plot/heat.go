@@ -65,9 +65,10 @@ func (h *Heat) reach() float64 {
 
 func (h *Heat) draw(canvas draw.Canvas, c *Chart) error {
 	p := gonum.New()
-	p.Title.Text, p.Title.Padding = c.Title, 6
+	p.Title.Padding = 6
 	p.X.Label.Text, p.Y.Label.Text = c.XLabel, c.YLabel
 	p.Title.TextStyle.Font.Variant, p.Title.TextStyle.Font.Size = "Sans", 11
+	p.Title.Text = wrapped(p.Title.TextStyle, c.Title, canvas.Max.X-canvas.Min.X)
 	across, down := make(gonum.ConstantTicks, len(h.Columns)), make(gonum.ConstantTicks, len(h.Rows))
 	for i, name := range h.Columns {
 		across[i] = gonum.Tick{Value: float64(i), Label: name}

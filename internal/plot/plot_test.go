@@ -215,3 +215,27 @@ func TestKinds(t *testing.T) {
 		}
 	}
 }
+
+// A title wider than its chart is broken between words, and one that fits is not.
+func TestLongTitle(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "title.svg")
+	c := sample()
+	c.Title = strings.Repeat("many words ", 12) + "end"
+	if err := Write(file, c); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(text, []byte(">"+c.Title+"<")) || !bytes.Contains(text, []byte("end<")) || !bytes.Contains(text, []byte(">many words many")) {
+		t.Error("the title is in one line, or is cut")
+	}
+	c.Title = "many words"
+	if err := Write(file, c); err != nil {
+		t.Fatal(err)
+	}
+	if text, err = os.ReadFile(file); err != nil || !bytes.Contains(text, []byte(">many words<")) {
+		t.Errorf("a short title is broken: %v", err)
+	}
+}

@@ -50,7 +50,8 @@ type Env struct {
 	Seed     uint64                // of the run; a point draws from Seed and its key
 	Threads  int                   // at least 1
 	Folder   string                // of data sets that cannot be generated; "" if there is none
-	Progress func(done, total int) // within a point; never nil
+	Out      string                // the figure's folder, in which a point may leave files for other programs; "" if there is none
+	Progress func(done, total int) // within a point, from any goroutine; never nil
 }
 
 // Row is one mark of a figure: the mean over some draws and queries. Counts are those of the papers, multiplications of one

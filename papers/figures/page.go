@@ -27,7 +27,7 @@ var (
 	pageEnd string
 )
 
-// maxDrawing is the size in bytes above which the page shows a picture of pixels in place of a drawing.
+// maxDrawing is the size in bytes above which the page shows a picture of pixels in place of a drawing, if that is smaller.
 const maxDrawing = 60 << 10
 
 // Page makes the page about all figures from the folder of their results: results/ID/points.csv and settings.yaml, as Run
@@ -90,7 +90,15 @@ func newSection(results fs.FS, f *Figure) (*section, error) {
 	if s.rows, err = ReadRows(table, name); err != nil {
 		return nil, err
 	}
-	if len(s.rows) == 0 {
+	folder, err := fs.Sub(results, f.ID)
+	if err != nil {
+		return nil, err
+	}
+	python, err := readPython(folder)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.ID, err)
+	}
+	if s.rows = append(s.rows, python...); len(s.rows) == 0 {
 		return nil, fmt.Errorf("%s has no rows", name)
 	}
 	points, err := f.points(settings)
@@ -149,8 +157,10 @@ func (s *section) draw(charts []plot.Chart) (err error) {
 	if s.picture, err = plot.Encode(DrawingFile, charts...); err != nil || len(s.picture) <= maxDrawing {
 		return err
 	}
-	s.pixels = true
-	s.picture, err = plot.Encode(PictureFile, charts...)
+	pixels, err := plot.Encode(PictureFile, charts...)
+	if err == nil && len(pixels) < len(s.picture) {
+		s.picture, s.pixels = pixels, true
+	}
 	return err
 }
 

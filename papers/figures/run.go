@@ -42,8 +42,9 @@ type RunOptions struct {
 	// Resume continues figures that were begun and computes those that were not; Overwrite begins all again. With neither, a
 	// figure whose folder has something is refused. They exclude each other.
 	Resume, Overwrite bool
-	// Progress, if not nil, is called after every point, and Done after every figure.
-	Progress func(f *Figure, done, total int)
+	// Progress, if not nil, is called after every point and within points, from several goroutines: done counts points, a part
+	// of the present one included. Done is called after every figure.
+	Progress func(f *Figure, done float64, total int)
 	Done     func(Result)
 }
 
@@ -226,7 +227,7 @@ func (r *figureRun) run(ctx context.Context) (Result, error) {
 	spec := jobs.Spec{
 		Progress: filepath.Join(r.dir, progressFile), Outputs: []string{filepath.Join(r.dir, TableFile)},
 		Fingerprint: hex.EncodeToString(digest[:]), Resume: r.o.Resume, Force: r.o.Overwrite,
-		Observe: func(p jobs.Progress) { r.progress(int(p.Items)) },
+		Observe: func(p jobs.Progress) { r.progress(float64(p.Items)) },
 	}
 	r.progress(0)
 	sum, err := jobs.Run(ctx, spec, &pointSource{r: r}, r.compute)
@@ -240,6 +241,14 @@ func (r *figureRun) run(ctx context.Context) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	python, err := readPython(os.DirFS(r.dir))
+	if err != nil {
+		return Result{}, fmt.Errorf("%s: %w", r.dir, err)
+	}
+	rows = append(rows, python...)
+	r.missing = slices.DeleteFunc(r.missing, func(m Missing) bool {
+		return slices.ContainsFunc(python, func(row Row) bool { return row.Point == m.Point })
+	})
 	note, err := r.finish(rows)
 	if err != nil {
 		return Result{}, err
@@ -273,7 +282,7 @@ func (r *figureRun) stopped(err error, done int) error {
 	return fmt.Errorf("%w; %d of %d points are done and kept", stopped.Err, done, len(r.points))
 }
 
-func (r *figureRun) progress(done int) {
+func (r *figureRun) progress(done float64) {
 	if r.o.Progress != nil {
 		r.o.Progress(r.f, done, len(r.points))
 	}
@@ -324,7 +333,7 @@ func (r *figureRun) compute(ctx context.Context, p Point, first int64, totals []
 	if err != nil {
 		return nil, nil, err
 	}
-	rows, err := r.rowsOf(ctx, p)
+	rows, err := r.rowsOf(ctx, p, int(first))
 	if errors.Is(err, ErrMissing) && ctx.Err() == nil {
 		missing, err = append(missing, Missing{p.Key, err.Error()}), nil
 	}
@@ -340,9 +349,11 @@ func (r *figureRun) compute(ctx context.Context, p Point, first int64, totals []
 	return [][]byte{text.Bytes()}, totals, errors.Join(err, marshal)
 }
 
-// rowsOf computes a point. Its errors name it.
-func (r *figureRun) rowsOf(ctx context.Context, p Point) (rows []Row, err error) {
-	e := &Env{Seed: r.o.Seed, Threads: r.o.Threads, Folder: r.o.Folder, Progress: func(int, int) {}}
+// rowsOf computes a point, before which so many are done. Its errors name it.
+func (r *figureRun) rowsOf(ctx context.Context, p Point, before int) (rows []Row, err error) {
+	e := &Env{Seed: r.o.Seed, Threads: r.o.Threads, Folder: r.o.Folder, Out: r.dir, Progress: func(done, total int) {
+		r.progress(float64(before) + min(1, float64(done)/float64(max(1, total))))
+	}}
 	err = guarded(func() (err error) { rows, err = p.Rows(ctx, e); return err })
 	if err != nil {
 		return nil, fmt.Errorf("point %s: %w", p.Key, err)

@@ -33,6 +33,7 @@ func counted(computed map[string]int, at func(point int) error) *Figure {
 						return nil, err
 					}
 					computed[key]++
+					e.Progress(1, 4)
 					return []Row{{Algorithm: "a", X: float64(i), Y: float64(pointSeed(e.Seed, key) % 1000)}, {Algorithm: "b, with \"quotes\"", X: float64(i), Y: 1}}, nil
 				}})
 			}
@@ -132,8 +133,8 @@ func TestFiles(t *testing.T) {
 		return nil
 	}
 	o := RunOptions{Figures: []*Figure{counted(map[string]int{}, missing)}, Out: filepath.Join(t.TempDir(), "new"), Size: Smoke, Threads: 1}
-	var done []int
-	o.Progress = func(f *Figure, points, total int) {
+	var done []float64
+	o.Progress = func(f *Figure, points float64, total int) {
 		if f.ID != "banditmips-9" || total != 4 {
 			t.Errorf("progress of %s, %d points", f.ID, total)
 		}
@@ -143,7 +144,7 @@ func TestFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(done, []int{0, 1, 2, 3, 4}) {
+	if !slices.Equal(done, []float64{0, .25, 1, 2, 2.25, 3, 3.25, 4}) {
 		t.Errorf("progress %v", done)
 	}
 	if m := results[0].Missing; len(m) != 1 || m[0].Point != "point 1" || !strings.Contains(m[0].Why, "no folder of data") {
