@@ -111,11 +111,15 @@ func (c *Chart) draw(canvas draw.Canvas) error {
 	}
 	scaleAxis(&p.Y, lowest, p.Y.Max, c.LogY)
 
+	const above = 24 // between the canvas's upper edge and the legend
+	for legend.TextStyle.Font.Size > 5 && legend.Rectangle(canvas).Size().Y > canvas.Max.Y-canvas.Min.Y-above {
+		legend.TextStyle.Font.Size -= .5 // many series: the next chart begins below
+	}
 	beside := legend.Rectangle(canvas).Size().X + 12
 	area := draw.Crop(canvas, 0, -beside, 0, 0)
 	p.Title.Text = wrapped(p.Title.TextStyle, c.Title, area.Max.X-area.Min.X)
 	p.Draw(c.drawLabels(p, area))
-	side := draw.Crop(canvas, canvas.Max.X-canvas.Min.X-beside+12, 0, 0, -24)
+	side := draw.Crop(canvas, canvas.Max.X-canvas.Min.X-beside+12, 0, 0, -above)
 	legend.Draw(side)
 	return nil
 }

@@ -7,7 +7,9 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -237,5 +239,38 @@ func TestLongTitle(t *testing.T) {
 	}
 	if text, err = os.ReadFile(file); err != nil || !bytes.Contains(text, []byte(">many words<")) {
 		t.Errorf("a short title is broken: %v", err)
+	}
+}
+
+// A legend of many series stays within its chart, in smaller letters.
+func TestLongLegend(t *testing.T) {
+	many := func(n int) Chart {
+		c := Chart{Title: "many"}
+		for i := range n {
+			c.Series = append(c.Series, Series{Name: strings.Repeat("s", i+1), X: []float64{1, 2}, Mean: []float64{1, 2}})
+		}
+		return c
+	}
+	lowest := func(n int) (lowest float64) {
+		file := filepath.Join(t.TempDir(), "legend.svg")
+		if err := Write(file, many(n)); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lowest = math.Inf(1)
+		for _, found := range regexp.MustCompile(`y="(-?[0-9.]+)"[^>]*>s+<`).FindAllSubmatch(text, -1) {
+			y, err := strconv.ParseFloat(string(found[1]), 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lowest = min(lowest, -y) // the axis points down
+		}
+		return lowest
+	}
+	if few, all := lowest(3), lowest(22); math.IsInf(few, 1) || few < 50 || all < 0 || all > few {
+		t.Errorf("the lowest of 3 names is at %v, of 22 at %v", few, all)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -46,7 +47,7 @@ var boundedME1 = &Figure{
 		}
 		return charts
 	},
-	Note: func(_ *Settings, rows []Row) Note {
+	Note: func(s *Settings, rows []Row) Note {
 		above, greatest, nearest := 0, 0.0, 0.0
 		for _, r := range rows {
 			if r.Y > r.X || r.X > 0 && r.Y == r.X {
@@ -63,8 +64,8 @@ var boundedME1 = &Figure{
 		}
 		return Note{
 			Says: "The (1-delta)-percentile of the suboptimality is below epsilon for every epsilon.",
-			Seen: fmt.Sprintf("It is below epsilon at %d of %d pairs of epsilon and delta, for K of 1, 5 and 10 and both union bounds, and at most %.2g of epsilon (greatest %.2g).",
-				len(rows)-above, len(rows), nearest, greatest),
+			Seen: fmt.Sprintf("It is below epsilon at %d of %d pairs of epsilon and delta, for K of %s and both union bounds, and at most %.2g of epsilon (greatest %.2g).",
+				len(rows)-above, len(rows), strings.Trim(strings.ReplaceAll(fmt.Sprint(s.Ints("k")), " ", ", "), "[]"), nearest, greatest),
 			Why: "Arms that hand out their ones first look alike until most of their rewards are read, which this many pulls do; the order is not random, so that theorem 2 does not speak of these lists. " +
 				"They are rewards without vectors, so that thresher's own methods have no line.",
 			Verdict: verdict, Ours: fmt.Sprintf("at most %.2g epsilon", nearest), Theirs: "below epsilon; heights lost",

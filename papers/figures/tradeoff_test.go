@@ -81,7 +81,7 @@ func TestTradeoffThreads(t *testing.T) {
 }
 
 func TestFront(t *testing.T) {
-	rows := []Row{{X: 1, Precision: 1}, {X: 2, Precision: .7}, {X: 3, Precision: .8}, {X: 3, Precision: .6}, {X: 9, Precision: 0}, {X: 8, Precision: .1}}
+	rows := []Row{{X: 1, Precision: 1}, {X: 2, Precision: .7}, {X: 3, Precision: .8}, {X: 3, Precision: .6}, {X: 2.5, Precision: .8}, {X: 9, Precision: 0}, {X: 8, Precision: .1}}
 	var xs []float64
 	for _, r := range front(rows, byMultiplications) {
 		xs = append(xs, r.X)
