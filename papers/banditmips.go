@@ -42,8 +42,8 @@ type BanditMIPSOptions struct {
 //	{ i : mu_i + C >= k-th largest (mu - C) },   C from bandit.MeanRadius
 //
 // until k are left or Dim() coordinates are drawn; then exact scores if more
-// than k survive. (The public code shrinks the mean by t/(t+1); the paper does
-// not, nor does this.) If more than k arms could not be told apart the pulls
+// than k survive. (The authors' public program is another algorithm:
+// [BanditMIPSAsRun].) If more than k arms could not be told apart the pulls
 // reach 2 n d with replacement, n d without.
 //
 // The k arms are the true ones with probability at least 1 - Delta (Theorem 1;

@@ -187,6 +187,6 @@ func noteBanditMIPS7(_ *Settings, rows []Row) Note {
 	byD := slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.Panel != panelDimension })
 	slope, half := exponent(ofLine(byD, nameBucketAE, variantNormsFree))
 	note.Seen = fmt.Sprintf("%s; in d the exponent is %.2f +- %.2f.", seen, slope, half)
-	note.Why = fmt.Sprintf("Later bins are skipped where norms and products go together, as in CORRELATED; but estimating norms reads %d coordinates of every atom, which is linear in n again and more than the search itself, and on NORMAL_CUSTOM, whose norms say little, bins only cost.", normCoordinates)
+	note.Why = fmt.Sprintf("Bins of small norms are skipped, and sampling in a bin ends by what earlier bins have found, which helps most where norms and products go together, as in CORRELATED; but estimating norms reads %d coordinates of every atom, which is linear in n again and, with many atoms, more than the search itself. Norms and bars are estimates, so wrong answers are the method's, which promises nothing.", normCoordinates)
 	return note
 }
