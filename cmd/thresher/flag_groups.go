@@ -12,7 +12,7 @@ var flagHeadings = cli.Headings{
 		cors-origins`,
 	cli.OutputFlags: `out ids scores distances components missed certificates errors output-format json overwrite resume save license
 		to keep backup-folder backup-keep metrics-collections metrics-open`,
-	cli.SpeedFlags: `threads backend device kernels costs chunk way deadline timeout memory coalesce-queries coalesce-window
+	cli.SpeedFlags: `threads backend device kernels costs chunk way deadline memory coalesce-queries coalesce-window
 		batches-chunk batches-concurrency`,
 	cli.PublishedFlags: `sigma beta sampling bins union warm`,
 	cli.ExpertFlags: `seed basis read-limit dense-limit calibrate count plans pulls repeats parent interval patience
