@@ -44,7 +44,7 @@ func wordsOf(name string) []string {
 }
 
 // flagFiles are the files of the commands that search, judge answers and build.
-var flagFiles = []string{"search", "certify", "truth", "graph", "pairs", "recall", "merge", "verify", "build", "vector_flags", "query_goals", "score_limits", "reading_flags"}
+var flagFiles = []string{"search", "certify", "truth", "graph", "pairs", "pursuit", "recall", "merge", "verify", "build", "vector_flags", "query_goals", "score_limits", "reading_flags"}
 
 // flags collects the flags that calls such as fs.StringVar(&f.out, "out", ..) define, and those of settings.
 func flags(t *testing.T) *surface {

@@ -238,9 +238,9 @@ type Certificate struct {
 	// scored, in the same units; null if the answer is complete.
 	OpenBound *float64 `json:"open_bound"`
 	Plan      string   `json:"plan"`
-	// Floor says that the query had a threshold before its first look: its least score, or the
+	// ThresholdBefore says that the query had a threshold before its first look: its least score, or the
 	// k-th best score of its candidates.
-	Floor bool `json:"floor,omitempty"`
+	ThresholdBefore bool `json:"threshold_before,omitempty"`
 	// Candidates is what became of the query's candidates; nil if it had none.
 	Candidates *CandidateRecord `json:"candidates,omitempty"`
 	// Predicted is the forecast share of arms that survive the first look; 0 if there

@@ -79,7 +79,7 @@ func TestDeadlines(t *testing.T) {
 					}
 				}
 				if partial == 0 || found == 0 {
-					t.Errorf("%v %v dim %d, %s, k %d: %d partial answers, %d of them with k atoms: nothing was struck midway", c.Metric, c.Basis, x.dim, method, k, partial, found)
+					t.Errorf("%v %v dim %d, %s, k %d: %d partial answers, %d of them with k vectors: nothing was struck midway", c.Metric, c.Basis, x.dim, method, k, partial, found)
 				}
 			}
 		}

@@ -52,13 +52,13 @@ func Open(ctx context.Context, c *collection.Collection, b backend.Backend, o *O
 	r, err := load(ctx, b, c)
 	if err != nil {
 		if e.opt.Fallback == nil {
-			return nil, fmt.Errorf("loading %d atoms of dimension %d on %s: %w", c.N, c.Dim, b.Name(), err)
+			return nil, fmt.Errorf("loading %d vectors of dimension %d on %s: %w", c.N, c.Dim, b.Name(), err)
 		}
 		e.reportFallback(b, err)
 		e.instead = err
 		e.primary, e.opt.Fallback, e.opt.Costs = e.opt.Fallback, nil, nil
 		if r, err = load(ctx, e.primary, c); err != nil {
-			return nil, fmt.Errorf("loading %d atoms of dimension %d on %s: %w", c.N, c.Dim, e.primary.Name(), err)
+			return nil, fmt.Errorf("loading %d vectors of dimension %d on %s: %w", c.N, c.Dim, e.primary.Name(), err)
 		}
 	}
 	e.resident = r

@@ -75,7 +75,7 @@ func explain(t testing.TB, o *backendtest.Oracle, c *collection.Collection, q []
 			}
 		}
 		if d := math.Abs(float64(a.Scores[k]) - want); d > 1e-7*math.Abs(want)+o.Precision(q, int(id)) {
-			t.Errorf("atom %d returned with score %g, it is %g", id, a.Scores[k], want)
+			t.Errorf("vector %d returned with score %g, it is %g", id, a.Scores[k], want)
 		}
 		if k > 0 && (c.Metric == collection.Euclidean) != (a.Scores[k] >= a.Scores[k-1]) && a.Scores[k] != a.Scores[k-1] {
 			t.Errorf("score %g after %g, metric %v", a.Scores[k], a.Scores[k-1], c.Metric)
@@ -213,7 +213,7 @@ func TestAllAtoms(t *testing.T) {
 				t.Errorf("warnings %q", resp.Warnings)
 			}
 			resp = search(t, e, batch.Request{Queries: rows[:80], K: 131, Method: method})
-			if len(resp.Answers[1].IDs) != 130 || len(resp.Warnings) != 1 || resp.Warnings[0] != "k 131 cut to the 130 atoms there are" {
+			if len(resp.Answers[1].IDs) != 130 || len(resp.Warnings) != 1 || resp.Warnings[0] != "k 131 cut to the 130 vectors there are" {
 				t.Errorf("%v %s: %d ids, warnings %q", metric, method, len(resp.Answers[1].IDs), resp.Warnings)
 			}
 		}

@@ -38,7 +38,7 @@ func ExampleCertificate() {
 	fmt.Println("method", c.Method, "guarantee", c.Guarantee, "exact", c.Exact, "stopped by", c.StoppedBy)
 	fmt.Println("read less than a quarter of the coordinates of rows:", 4*c.RowsScored < n)
 	fmt.Println("nothing left open:", c.OpenBound == nil)
-	fmt.Println("no better atom can have been dropped below", *c.Threshold >= float64(resp.Answers[0].Scores[2])-1e-6)
+	fmt.Println("no better vector can have been dropped below", *c.Threshold >= float64(resp.Answers[0].Scores[2])-1e-6)
 	// Output:
 	// method certain guarantee certain exact true stopped by done
 	// read less than a quarter of the coordinates of rows: true

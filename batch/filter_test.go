@@ -136,7 +136,7 @@ func TestMinScoreOfDuplicates(t *testing.T) {
 				resp := search(t, e, batch.Request{Queries: rows[:30*dim], MinScore: &least, Method: method, Delta: 1e-9})
 				for j, a := range resp.Answers {
 					if fmt.Sprint(a.IDs) != fmt.Sprint([]int{j, 200 + j}) {
-						t.Errorf("%v %s: atoms as good as row %d: %v", metric, method, j, a.IDs)
+						t.Errorf("%v %s: vectors as good as row %d: %v", metric, method, j, a.IDs)
 					}
 				}
 			}
@@ -166,7 +166,7 @@ func TestMinScoreOfDrift(t *testing.T) {
 			for _, method := range []batch.Method{batch.Exact, batch.Certain} {
 				resp := search(t, e, batch.Request{Queries: rows[:x.dim], MinScore: &x.least, Method: method})
 				if ids := resp.Answers[0].IDs; !slices.Equal(ids, []int64{0}) {
-					t.Errorf("%v %v %s: atoms as good as row 0: %v", x.metric, l, method, ids)
+					t.Errorf("%v %v %s: vectors as good as row 0: %v", x.metric, l, method, ids)
 				}
 			}
 			e.Close()
@@ -196,7 +196,7 @@ func TestMinScoreBesideAGiant(t *testing.T) {
 		for _, k := range []int{0, 100} {
 			resp := search(t, e, batch.Request{Queries: q, K: k, MinScore: &least, Method: method, Delta: 1e-9})
 			if got := slices.Sorted(slices.Values(resp.Answers[0].IDs)); !slices.Equal(got, want) {
-				t.Errorf("%s, k %d: atoms %v, of at least %g are %v", method, k, got, least, want)
+				t.Errorf("%s, k %d: vectors %v, of at least %g are %v", method, k, got, least, want)
 			}
 		}
 	}

@@ -107,7 +107,7 @@ func TestFewAllowedCostFew(t *testing.T) {
 				req.Queries, req.K, req.Method = rows[:m*dim], 3, method
 				resp := search(t, e, req)
 				if resp.Stats.Pulls != int64(m*few*dim) || resp.Stats.RowsScored != int64(m*few) || resp.Answers[0].Certificate.Plan != "gather" {
-					t.Errorf("%s, %d queries: %d pulls and %d rows by plan %s, %d of %d atoms are allowed", method, m, resp.Stats.Pulls, resp.Stats.RowsScored,
+					t.Errorf("%s, %d queries: %d pulls and %d rows by plan %s, %d of %d vectors are allowed", method, m, resp.Stats.Pulls, resp.Stats.RowsScored,
 						resp.Answers[0].Certificate.Plan, few, n)
 				}
 			}
@@ -141,7 +141,7 @@ func TestPullsCountWhatIsRead(t *testing.T) {
 				}
 				first := a.Certificate.Looks[0]
 				if most := min(n, 64*few); first.Seen+first.Disallowed > most || few == n-1 && first.Disallowed != 1 {
-					t.Errorf("query %d of %d: a look at %d atoms read %d beside; %d of %d are allowed", j, m, first.Seen, first.Disallowed, few, n)
+					t.Errorf("query %d of %d: a look at %d vectors read %d beside; %d of %d are allowed", j, m, first.Seen, first.Disallowed, few, n)
 				}
 			}
 		}

@@ -50,6 +50,6 @@ func TestFiltersShareAPlan(t *testing.T) {
 		made[w.strategy.Plan] = true
 	}
 	if n := len(made); n > 4 {
-		t.Errorf("%d plans for filters of about as many atoms", n)
+		t.Errorf("%d plans for filters of about as many vectors", n)
 	}
 }

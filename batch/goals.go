@@ -238,14 +238,14 @@ func (w *work) releaseLists(lo, hi int) {
 	}
 }
 
-// recordCandidates adds the candidates of query j to its certificate, and whether it had a floor. ids are the row numbers of its
+// recordCandidates adds the candidates of query j to its certificate, and whether it had a threshold before the first look. ids are the row numbers of its
 // answer.
 func (w *work) recordCandidates(j int, cert *Certificate, ids []int64) {
-	cert.Floor = w.minScore(j) != nil
+	cert.ThresholdBefore = w.minScore(j) != nil
 	if w.given == nil || w.given[j] == 0 {
 		return
 	}
-	cert.Floor = cert.Floor || w.goals[j].K > 0 && w.given[j] >= w.goals[j].K
+	cert.ThresholdBefore = cert.ThresholdBefore || w.goals[j].K > 0 && w.given[j] >= w.goals[j].K
 	cert.Candidates = &CandidateRecord{Given: w.given[j], Right: w.e.countCommon(ids, w.goals[j].Candidates)}
 }
 

@@ -83,8 +83,8 @@ func drawGoalsCase(t *rapid.T) goalsCase {
 		g := &req.Goals[j]
 		if rapid.Bool().Draw(t, "limited above") {
 			x := limit.Draw(t, "greatest score")
-			if rapid.Bool().Draw(t, "at an atom's score") {
-				x = metric.Shown(c.Score(req.Queries[j*dim:(j+1)*dim], rapid.IntRange(0, n-1).Draw(t, "atom at the limit")))
+			if rapid.Bool().Draw(t, "at a vector's score") {
+				x = metric.Shown(c.Score(req.Queries[j*dim:(j+1)*dim], rapid.IntRange(0, n-1).Draw(t, "vector at the limit")))
 			}
 			g.MaxScore = &x
 		}
@@ -294,7 +294,7 @@ func TestGoalsRefuse(t *testing.T) {
 		{"no score between", func(r *batch.Request) { r.MinScore, r.Goals[2].MaxScore = &none, &less }, "max_score", 2, "-1, but min_score is 0"},
 		{"greatest score alone", func(r *batch.Request) { r.K = 0; r.Goals[1].MaxScore = &none }, "k", 0, "at least 1"},
 		{"greatest score of a published method", func(r *batch.Request) { r.Method = batch.BanditMIPS; r.MaxScore = &none }, "max_score", -1, "banditmips"},
-		{"later atoms of no atom", func(r *batch.Request) { r.LaterOnly = true }, "later_only", -1, "exclude_self"},
+		{"later vectors of no vector", func(r *batch.Request) { r.LaterOnly = true }, "later_only", -1, "exclude_self"},
 		{"no k", func(r *batch.Request) { r.K = 0; r.Goals[0].MinScore = &none }, "k", 1, "at least 1"},
 		{"least score", func(r *batch.Request) { r.Goals[2].MinScore = &nan }, "min_score", 2, "NaN"},
 		{"a candidate that does not exist", func(r *batch.Request) { r.Goals[2].Candidates = []int64{3, 50} }, "candidates", 2, "entry 1: row 50 of 50"},

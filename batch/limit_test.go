@@ -43,7 +43,7 @@ func TestLimit(t *testing.T) {
 						t.Errorf("query %d: the plan is %s with the limit, %s without", j, b.Certificate.Plan, a.Certificate.Plan)
 					}
 					if b.Limited != (len(a.IDs) >= limit) {
-						t.Errorf("query %d: limited is %v for %d atoms", j, b.Limited, len(a.IDs))
+						t.Errorf("query %d: limited is %v for %d vectors", j, b.Limited, len(a.IDs))
 					}
 					k := min(limit, len(a.IDs))
 					if d := cmp.Diff(a.IDs[:k], b.IDs); d != "" {

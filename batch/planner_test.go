@@ -28,8 +28,8 @@ func TestAuto(t *testing.T) {
 		want []batch.Method
 	}{
 		{"tiny", 300, vectors.PowerLaw(rng, 50, 300), collection.Options{Metric: collection.InnerProduct}, 1, []batch.Method{batch.Exact}},
-		{"one atom", 40, vectors.Gaussian(rng, 1, 40), collection.Options{Metric: collection.InnerProduct}, 1, []batch.Method{batch.Exact}},
-		{"most of the atoms wanted", 300, vectors.PowerLaw(rng, 1000, 300), collection.Options{Metric: collection.InnerProduct}, 500, []batch.Method{batch.Exact}},
+		{"one vector", 40, vectors.Gaussian(rng, 1, 40), collection.Options{Metric: collection.InnerProduct}, 1, []batch.Method{batch.Exact}},
+		{"most of the vectors wanted", 300, vectors.PowerLaw(rng, 1000, 300), collection.Options{Metric: collection.InnerProduct}, 500, []batch.Method{batch.Exact}},
 		{"all wanted", 300, vectors.PowerLaw(rng, 1000, 300), collection.Options{Metric: collection.InnerProduct}, 1000, []batch.Method{batch.Exact}},
 		{"iid", 256, vectors.Gaussian(rng, 3000, 256), collection.Options{Metric: collection.InnerProduct}, 100, []batch.Method{batch.Exact}},
 		{"embeddings", 768, vectors.PowerLaw(rng, 4000, 768), collection.Options{Metric: collection.InnerProduct}, 1, []batch.Method{batch.Adaptive, batch.Certain}},
@@ -192,7 +192,7 @@ func TestMixedCodes(t *testing.T) {
 			for j, want := range search(t, e, req).Answers {
 				a := &got.Answers[j]
 				if l, panels := a.Certificate.Looks[0], want.Certificate.Looks[0]; l.Reads != "mixed" || l.Survivors != panels.Survivors || l.Alpha != panels.Alpha || !slices.Equal(a.IDs, want.IDs) {
-					t.Errorf("%v, query %d: look %+v, at panels %+v; atoms %v and %v", metric, j, l, panels, a.IDs, want.IDs)
+					t.Errorf("%v, query %d: look %+v, at panels %+v; vectors %v and %v", metric, j, l, panels, a.IDs, want.IDs)
 				}
 			}
 		}

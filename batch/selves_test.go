@@ -76,7 +76,7 @@ func TestSearchScores(t *testing.T) {
 				}
 				for i, id := range a.IDs {
 					if want := c.Score(c.Row(j), int(id)); len(a.SearchScores) != len(a.IDs) || a.SearchScores[i] != want || a.Scores[i] != float32(metric.Shown(want)) {
-						t.Fatalf("%s: query %d, atom %d: %v, want %g", metric, j, id, a.SearchScores, want)
+						t.Fatalf("%s: query %d, vector %d: %v, want %g", metric, j, id, a.SearchScores, want)
 					}
 				}
 			}

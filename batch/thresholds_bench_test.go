@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	thresholdAtoms   = flag.String("threshold-atoms", "", "`file` of atoms for BenchmarkThresholds; default are generated embeddings")
+	thresholdAtoms   = flag.String("threshold-atoms", "", "`file` of vectors for BenchmarkThresholds; default are generated embeddings")
 	thresholdQueries = flag.String("threshold-queries", "", "`file` of at least 256 queries for them")
 )
 

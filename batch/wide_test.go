@@ -103,7 +103,7 @@ func TestNoPlanIsRefused(t *testing.T) {
 			}
 			for j := range got.Answers {
 				if len(got.Answers[j].IDs) != k {
-					t.Errorf("%s, %v, %d x %d: %d of %d atoms", method, metric, n, dim, len(got.Answers[j].IDs), k)
+					t.Errorf("%s, %v, %d x %d: %d of %d vectors", method, metric, n, dim, len(got.Answers[j].IDs), k)
 				}
 				if g := got.Answers[j].Certificate.Guarantee; exact != nil && (g == batch.GuaranteeExact || g == batch.GuaranteeCertain) && !slices.Equal(got.Answers[j].IDs, exact.Answers[j].IDs) {
 					t.Errorf("%s (%s), %v, %d x %d: %v, exact finds %v", method, got.Answers[j].Certificate.Plan, metric, n, dim, got.Answers[j].IDs, exact.Answers[j].IDs)

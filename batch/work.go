@@ -96,7 +96,7 @@ func (e *Engine) newStagedWork(req *Request, numbers []int, s backend.Stager) (*
 		return nil, err
 	}
 	if req.LaterOnly && !req.ExcludeSelf {
-		return nil, bad("later_only", -1, errors.New("needs exclude_self, which says where each query's own atom is"))
+		return nil, bad("later_only", -1, errors.New("needs exclude_self, which says where each query's own vector is"))
 	}
 	if req.K < 0 || req.K == 0 && req.MinScore == nil && req.Goals == nil {
 		return nil, bad("k", -1, fmt.Errorf("%d, at least 1", req.K))
@@ -109,7 +109,7 @@ func (e *Engine) newStagedWork(req *Request, numbers []int, s backend.Stager) (*
 	}
 	k := req.K
 	if k > c.N {
-		w.warnings = append(w.warnings, fmt.Sprintf("k %d cut to the %d atoms there are", k, c.N))
+		w.warnings = append(w.warnings, fmt.Sprintf("k %d cut to the %d vectors there are", k, c.N))
 		k = c.N
 	}
 	if err := w.checkSelves(); err != nil {

@@ -22,7 +22,7 @@ import json
 import sys
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +37,13 @@ HNSW, NEQ = "HNSW-MIPS", "NEQ-MIPS"
 LINKS = (4, 8, 16, 32)
 CONSTRUCTION = 500
 BREADTHS = (2, 5, 10, 20, 50, 100, 200, 500)
-CODEBOOKS = (1, 2, 5, 10, 20, 50, 100)
+CODEBOOKS = (1, 2, 4, 10, 20, 50, 100)
 CODEWORD_BITS = (1, 2, 3, 4, 5, 6)
 
 SEED = 20240614
 
 Row = dict[str, Any]
+Wanted = Callable[[str, str], bool]  # whether the rows of an algorithm at a setting are wanted
 
 
 class Truth:
@@ -72,17 +73,26 @@ def summary(truth: Truth, answers: list[np.ndarray], k: int, multiplications: li
     }  # fmt: skip
 
 
-def hnsw(vectors: np.ndarray, queries: np.ndarray, ks: list[int], truth: Truth) -> Iterator[Row]:
+def everything(algorithm: str, setting: str) -> bool:
+    return True
+
+
+def hnsw(
+    vectors: np.ndarray, queries: np.ndarray, ks: list[int], truth: Truth, wanted: Wanted = everything
+) -> Iterator[Row]:
     """Yield a row for each number of links, breadth of search and k."""
     d = vectors.shape[1]
     stats: Any = faiss.cvar.hnsw_stats  # type: ignore[attr-defined]
     for links in LINKS:
+        breadths = [b for b in BREADTHS if wanted(HNSW, f"M {links}, ef {b}")]
+        if not breadths:
+            continue
         began = time.perf_counter()
         index = faiss.IndexHNSWFlat(d, links, faiss.METRIC_INNER_PRODUCT)
         index.hnsw.efConstruction = CONSTRUCTION
         index.add(vectors)
         built = time.perf_counter() - began
-        for breadth in BREADTHS:
+        for breadth in breadths:
             for k in ks:  # FAISS searches at least as broadly as k
                 index.hnsw.efSearch = breadth
                 answers, products, walls = [], [], []
@@ -140,12 +150,15 @@ class Quantized:
         return n * self.d + n * self.centroids.shape[1] * self.d
 
 
-def neq(vectors: np.ndarray, queries: np.ndarray, ks: list[int], truth: Truth) -> Iterator[Row]:
+def neq(
+    vectors: np.ndarray, queries: np.ndarray, ks: list[int], truth: Truth, wanted: Wanted = everything
+) -> Iterator[Row]:
     """Yield a row for each number of codebooks and of codewords, and each k."""
     n, d = vectors.shape
     for codebooks in CODEBOOKS:
         for bits in CODEWORD_BITS:
-            if 1 << bits > n or codebooks > d:
+            setting = f"codebooks {codebooks}, codewords {1 << bits}"
+            if 1 << bits > n or codebooks > d or not wanted(NEQ, setting):
                 continue
             began = time.perf_counter()
             quantized = Quantized(vectors, codebooks, bits)
@@ -157,7 +170,7 @@ def neq(vectors: np.ndarray, queries: np.ndarray, ks: list[int], truth: Truth) -
                 walls.append(time.perf_counter() - began)
             for k in ks:
                 yield summary(truth, answers, k, [float(quantized.multiplications())] * len(queries), walls) | {
-                    "algorithm": NEQ, "setting": f"codebooks {codebooks}, codewords {1 << bits}",
+                    "algorithm": NEQ, "setting": setting,
                     "preprocessing": float(quantized.preprocessing()), "build_wall_ns": int(built * 1e9),
                 }  # fmt: skip
 
@@ -172,11 +185,19 @@ def rows(path: Path) -> tuple[list[str], list[Row]]:
         raise ValueError(f"{path}: vectors are {vectors.shape}, queries {queries.shape}")
     truth = Truth(vectors, queries)
     common = {"point": about["point"], "panel": about["panel"], "data": about["data"], "d": vectors.shape[1]}
+    settings = about.get("settings")
+
+    def wanted(algorithm: str, setting: str) -> bool:
+        return settings is None or setting in settings.get(algorithm, [])
+
     out = []
     for method in (hnsw, neq):
-        for row in method(vectors, queries, about["k"], truth):
-            saving = vectors.size / row["multiplications"]
-            out.append(row | common | {"x": saving, "y": row["precision"]})
+        for row in method(vectors, queries, about["k"], truth, wanted):
+            if about["x"] == "d":
+                place = {"x": vectors.shape[1], "y": row["multiplications"]}
+            else:
+                place = {"x": vectors.size / row["multiplications"], "y": row["precision"]}
+            out.append(row | common | place)
     return about["columns"], out
 
 

@@ -64,11 +64,18 @@ class Exhaustive(unittest.TestCase):
 
 
 class Files(unittest.TestCase):
-    def leave(self, folder: Path, columns: list[str]) -> None:
+    def leave(self, folder: Path, columns: list[str], **more: object) -> None:
         path = folder / "set.npz"
         np.savez(path, vectors=normal(40, 10, 3), queries=normal(3, 10, 4))
         with zipfile.ZipFile(path, "a") as archive:
-            about = {"point": "python set", "panel": "p", "data": "set", "k": [1, 2], "columns": columns}
+            about = {
+                "point": "python set",
+                "panel": "p",
+                "data": "set",
+                "k": [1, 2],
+                "columns": columns,
+                "x": "saving",
+            } | more
             archive.writestr("about.json", json.dumps(about))
 
     def test_table(self) -> None:
@@ -88,6 +95,16 @@ class Files(unittest.TestCase):
                 self.assertAlmostEqual(float(row["x"]) * float(row["multiplications"]), 400)
                 self.assertEqual(row["y"], row["precision"])
                 int(row["wall_ns"])
+
+    def test_settings_that_are_asked_for(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            self.leave(folder, COLUMNS, settings={baselines.HNSW: ["M 8, ef 20"]}, x="d")
+            baselines.write(folder)
+            with (folder / baselines.TABLE).open() as f:
+                table = list(csv.DictReader(f))
+            self.assertEqual([(r["setting"], r["k"], r["x"]) for r in table], [("M 8, ef 20", k, "10") for k in "12"])
+            self.assertEqual([r["y"] for r in table], [r["multiplications"] for r in table])
 
     def test_columns_that_are_not_asked_for(self) -> None:
         with tempfile.TemporaryDirectory() as name:

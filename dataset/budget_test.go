@@ -284,8 +284,8 @@ func TestListBudgets(t *testing.T) {
 		{"numbers csv", "a.csv", "k,x\n1,2\n1," + strings.Repeat("2", 64) + "\n", numbers, Budget{Row: 64}, 1, "longer than 64 bytes"},
 		{"results jsonl", "a.jsonl", `{"query":0,"ids":[1]}` + "\n" + `{"query":1,"ids":[` + many + "]}\n", results, Budget{Row: 64}, 1, "line 2 is longer"},
 		{"results npy", "a.npy", string(npyOf("<i8", "False", "(1, 40)", le64(ids...))), results, Budget{Row: 64}, -1, "takes 320 bytes"},
-		{"results table", "a.csv", "query,id,score\n" + strings.Repeat("0,1,1\n", 9), results, Budget{Block: 512}, 8, "the atoms of one query take more than 512 bytes"},
-		{"results hits", "a.json", "[[" + hit + "],[" + strings.Join(slices.Repeat([]string{hit}, 9), ",") + "]]", results, Budget{Block: 512}, 1, "the atoms of one query take more than 512 bytes"},
+		{"results table", "a.csv", "query,id,score\n" + strings.Repeat("0,1,1\n", 9), results, Budget{Block: 512}, 8, "the vectors of one query take more than 512 bytes"},
+		{"results hits", "a.json", "[[" + hit + "],[" + strings.Join(slices.Repeat([]string{hit}, 9), ",") + "]]", results, Budget{Block: 512}, 1, "the vectors of one query take more than 512 bytes"},
 		{"results parquet", "a.parquet", string(parquetAnswer(t, Result{Rows: make([]int64, 40)})), results, Budget{Row: 64}, 0, "column ids.list.element takes"},
 	} {
 		t.Run(c.test, func(t *testing.T) {

@@ -84,7 +84,7 @@ func TestMalformedHits(t *testing.T) {
 		{`{"result":[[{"id":1}],{"x":1}]}`, 1, 0, `hit has no field "id"`},
 		{`{"result":[[{"id":1}],5]}`, 1, -1, "list of a query's hits is wanted"},
 		{`{"result":{"hits":[]}}`, 0, -1, `without "points"`},
-		{`{"result":[[{"id":1,"score":1},{"id":2}]]}`, 0, 1, "some atoms of the query have scores"},
+		{`{"result":[[{"id":1,"score":1},{"id":2}]]}`, 0, 1, "some vectors of the query have scores"},
 		{`{"result":[[{"id":1,"score":null}]]}`, 0, 0, "a score, a finite number,"},
 		{`{"result":[[{"id":1,"score":1e39}]]}`, 0, 0, "beyond the range of float32"},
 		{`{"result":[[{"id":1,"score":1,"distance":1}]]}`, 0, 0, "both score and distance"},

@@ -43,7 +43,7 @@ const (
 // add appends a hit.
 func (l *hitList) add(h hit, scored bool) error {
 	if len(l.hits) > 0 && scored != l.scored {
-		return errors.New("some atoms of the query have scores and others none")
+		return errors.New("some vectors of the query have scores and others none")
 	}
 	kind := idsIntegers
 	if h.named {
@@ -53,7 +53,7 @@ func (l *hitList) add(h hit, scored bool) error {
 		return errors.New("some ids of the file are integers and others texts; write all of them as texts")
 	}
 	if l.size += hitMemory + int64(len(h.name)); l.size > l.budget.Block {
-		return l.budget.exceeds(l.budget.Block, "the atoms of one query take more than %d bytes", l.budget.Block)
+		return l.budget.exceeds(l.budget.Block, "the vectors of one query take more than %d bytes", l.budget.Block)
 	}
 	l.kind, l.scored = kind, scored
 	l.hits = append(l.hits, h)
@@ -215,7 +215,7 @@ func (j *jsonHits) result() (done bool, err error) {
 		case json.Delim('['):
 			j.inside = inResult
 			if !j.tokens.More() {
-				return false, errors.New(`"result" is empty, which is one query without an atom or no query; write {"result":[[]]} for one query`)
+				return false, errors.New(`"result" is empty, which is one query without a vector or no query; write {"result":[[]]} for one query`)
 			}
 			return false, nil
 		case json.Delim('{'):

@@ -22,7 +22,7 @@ func longNames() (query, id, score, distance, rank []string) {
 }
 
 // longForm describes the tables that are read, for messages.
-const longForm = "answers have the columns query, id, score (or distance) and perhaps rank, a row for each query and atom, sorted by query"
+const longForm = "answers have the columns query, id, score (or distance) and perhaps rank, a row for each query and vector, sorted by query"
 
 // chooseLong finds the columns among all names of a table.
 func chooseLong(all []string) (s longSchema, err error) {

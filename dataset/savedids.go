@@ -99,7 +99,7 @@ func headerDigest(path string) (string, error) {
 func (e *npzEntry) ids(src *source, n int) ([]string, error) {
 	a := e.array(src)
 	if len(e.header.shape) != 1 || e.header.shape[0] != int64(n) {
-		return nil, fail(a.name, "ids are one an atom, an array of shape (%d,); this one's is %v", n, e.header.shape)
+		return nil, fail(a.name, "ids are one a vector, an array of shape (%d,); this one's is %v", n, e.header.shape)
 	}
 	if err := a.checkIDs(); err != nil {
 		return nil, located(a.name, -1, err)

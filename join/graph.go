@@ -78,7 +78,7 @@ func NewGraph(e *batch.Engine, o GraphOptions) (*Graph, error) {
 		return nil, refuse("k", "%d, at least 1", o.K)
 	}
 	if c.N < 2 {
-		return nil, refuse("atoms", "%d; a graph has at least 2", c.N)
+		return nil, refuse("vectors", "%d; a graph has at least 2", c.N)
 	}
 	if o.Threads <= 0 {
 		o.Threads = runtime.GOMAXPROCS(0)
@@ -117,7 +117,7 @@ func (g *Graph) pairable() error {
 	case g.o.Method != batch.Certain:
 		return fmt.Errorf("method %s: pairs are searched by method certain", g.o.Method)
 	case !g.c.Coded() || g.c.R == 0 || g.o.K > g.c.N/64:
-		return fmt.Errorf("%d atoms of %d columns, k %d: too small a collection, or too large a k, to search pairs", g.c.N, g.c.Dim, g.o.K)
+		return fmt.Errorf("%d vectors of %d columns, k %d: too small a collection, or too large a k, to search pairs", g.c.N, g.c.Dim, g.o.K)
 	case g.o.Epsilon > 0:
 		return errors.New("epsilon: pairs are searched without gaps")
 	case g.engine.Backend() != "cpu":
@@ -202,7 +202,7 @@ func (g *Graph) Search(ctx context.Context, first int64, rows int) (*Block, erro
 		return nil, fmt.Errorf("rows %d to %d of a collection of %d", first, first+int64(rows)-1, g.c.N)
 	}
 	if first != g.done {
-		return nil, fmt.Errorf("block from %d after %d atoms", first, g.done)
+		return nil, fmt.Errorf("block from %d after %d vectors", first, g.done)
 	}
 	begun := time.Now()
 	if err := g.begin(ctx); err != nil {

@@ -147,7 +147,7 @@ func TestGraphRefuses(t *testing.T) {
 	one := open(t, []float32{1, 0}, 2, collection.InnerProduct, 1)
 	for field, make := range map[string]func() (*join.Graph, error){
 		"k":     func() (*join.Graph, error) { return join.NewGraph(e, join.GraphOptions{}) },
-		"atoms": func() (*join.Graph, error) { return join.NewGraph(one, join.GraphOptions{K: 1}) },
+		"vectors": func() (*join.Graph, error) { return join.NewGraph(one, join.GraphOptions{K: 1}) },
 	} {
 		var bad *batch.RequestError
 		if _, err := make(); !errors.As(err, &bad) || bad.Field != field {

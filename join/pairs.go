@@ -88,7 +88,7 @@ func TablePairs(e *batch.Engine, other dataset.Reader, o PairOptions, d *Density
 		return nil, err
 	}
 	if other.Dim() != s.c.Dim {
-		return nil, fmt.Errorf("rows of dimension %d for atoms of dimension %d", other.Dim(), s.c.Dim)
+		return nil, fmt.Errorf("rows of dimension %d for vectors of dimension %d", other.Dim(), s.c.Dim)
 	}
 	s.other, s.req.Stored = other, o.Stored
 	return s, nil

@@ -330,12 +330,12 @@ func restoreTriangle(c *collection.Collection, k, threads int, log dataset.EachR
 			}
 			return nil
 		case r.Query < 0 || r.Query >= int64(c.N) || len(t.order) != c.N || len(t.floors) != c.N:
-			return fmt.Errorf("%w: row %d, order of %d, floors of %d for %d atoms", errLog, r.Query, len(t.order), len(t.floors), c.N)
+			return fmt.Errorf("%w: row %d, order of %d, floors of %d for %d vectors", errLog, r.Query, len(t.order), len(t.floors), c.N)
 		}
 		rows = rows[:0]
 		for _, id := range r.Rows {
 			if id < 0 || id >= int64(c.N) {
-				return fmt.Errorf("%w: atom %d of %d", errLog, id, c.N)
+				return fmt.Errorf("%w: vector %d of %d", errLog, id, c.N)
 			}
 			rows = append(rows, uint32(id))
 		}

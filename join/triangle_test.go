@@ -61,7 +61,7 @@ func TestPairsOnce(t *testing.T) {
 					t.Fatal(err)
 				}
 				if !g.PairsOnce() {
-					t.Error("the atoms were searched one by one")
+					t.Error("the vectors were searched one by one")
 				}
 				if cert.Rows != int64(n) || cert.Exact != int64(n) || cert.WrongAllowed != 0 {
 					t.Errorf("%+v", cert)
@@ -156,7 +156,7 @@ func TestTriangleResumes(t *testing.T) {
 // TestGraphByCost: atoms are searched one by one where pairs would not pay or the memory is not there.
 func TestGraphByCost(t *testing.T) {
 	if testing.Short() {
-		t.Skip("searches 30,000 atoms")
+		t.Skip("searches 30,000 vectors")
 	}
 	same := make([]float32, 5000*96)
 	for i := range same {

@@ -32,7 +32,7 @@ func newPublishedSet(t testing.TB, name string, n, d int, seed uint64) *publishe
 		set = data.Normal(n, d, 1, seed)
 	case "CORRELATED_NORMAL_CUSTOM":
 		set = data.Correlated(n, d, seed)
-	case "CORRELATED_NORMAL_CUSTOM (programs)":
+	case "CORRELATED (programs)":
 		set = data.Mixed(n, d, 3, seed)
 	case "SymmetricNormal":
 		set = data.Symmetric(n, d, 1, seed)

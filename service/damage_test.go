@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/bbolt"
 
+	"thresher/internal/race"
 	"thresher/service/servicetest"
 )
 
@@ -60,6 +61,7 @@ func (s *site) holds() map[string]string {
 // check names it, the server starts, says so, and has all that it had, but for a note whose
 // own record it is; after that the check finds no damage.
 func TestDamagedRecords(t *testing.T) {
+	race.Skip(t, "a server begins again and again, and reads; TestRestore and TestBackupUnderFire begin servers, too")
 	dir := t.TempDir()
 	s := startIn(t, dir, nil)
 	want := s.full()
@@ -170,6 +172,7 @@ func resume(t *testing.T, dir string, want map[string]string) (lost []string, da
 // TestDamagedPages zeroes each page of the database in turn, and a sector of it: the server starts
 // and has all but notes, which it says, and which the check named before.
 func TestDamagedPages(t *testing.T) {
+	race.Skip(t, "a server begins again and again, and reads; TestRestore and TestBackupUnderFire begin servers, too")
 	dir := t.TempDir()
 	s := startIn(t, dir, nil)
 	want := s.full()

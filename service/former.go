@@ -1,15 +1,12 @@
 package service
 
 import (
+	"thresher/service/extension"
 	"thresher/service/problem"
 )
 
-// deprecatedSince is the header Deprecation (RFC 9745) of answers to requests that use former names: the time from
-// which on these names are former ones.
-const deprecatedSince = "@1795910400"
-
 // deprecate tells the client that the request has names which are former ones.
-func (r *request) deprecate() { r.x.w.Header().Set("Deprecation", deprecatedSince) }
+func (r *request) deprecate() { r.x.w.Header().Set("Deprecation", extension.DeprecatedSince) }
 
 // parseRenamed returns a boolean parameter that had another name before, which is taken, but not beside the present
 // one.

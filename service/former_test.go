@@ -3,6 +3,10 @@ package service
 import (
 	"strings"
 	"testing"
+
+	"connectrpc.com/connect"
+
+	"thresher/service/oip/inferencepb"
 )
 
 // TestFormerNames: requests by former names are answered as by the present ones, and the answer says so.
@@ -60,6 +64,27 @@ func TestLimitsOfMetrics(t *testing.T) {
 		s.do("POST", c.path, oneQuery(`,"`+c.right+`":2`)).want(200)
 		if p := s.do("POST", c.path, oneQuery(`,"goals":[{"`+c.member+`":2}]`)).problem(400, "invalid-value"); p.Field != "goals[0]."+c.member {
 			t.Errorf("goal, %s: %+v", c.member, p)
+		}
+	}
+}
+
+// TestFormerNamesByRPC: the metadata of an answer by gRPC tells of former names, and only then.
+func TestFormerNamesByRPC(t *testing.T) {
+	s := start(t, nil)
+	s.fill()
+	c := connect.NewClient[inferencepb.ModelInferRequest, inferencepb.ModelInferResponse](s.http2(), s.grpc+inferencepb.GRPCInferenceServiceModelInferProcedure, connect.WithGRPC())
+	for name, told := range map[string]bool{"deadline_ms": false, "timeout_ms": true} {
+		a, err := c.CallUnary(t.Context(), connect.NewRequest(&inferencepb.ModelInferRequest{
+			ModelName: "films",
+			Inputs: []*inferencepb.ModelInferRequest_InferInputTensor{{Name: "queries", Datatype: "FP32", Shape: []int64{1, dim},
+				Contents: &inferencepb.InferTensorContents{Fp32Contents: gaussian(7, dim)}}},
+			Parameters: map[string]*inferencepb.InferParameter{name: {ParameterChoice: &inferencepb.InferParameter_DoubleParam{DoubleParam: 60_000}}},
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := a.Header().Get("Deprecation") != ""; got != told {
+			t.Errorf("%s: Deprecation %v", name, a.Header())
 		}
 	}
 }

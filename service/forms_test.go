@@ -29,8 +29,8 @@ func TestTwoReadingsAreRefused(t *testing.T) {
 		{`"deny":[1,1e1]`, "deny", "1e1, a float", inFloat},
 		{goal(`"exclude":[0.5]`), "goals[1].exclude", "0.5, a float", inFloat},
 		{goal(`"candidates":[1,2.0]`), "goals[1].candidates", "2.0, a float", inFloat},
-		{`"allow":[true,false]`, "allow", "a mask of 2", "one of the 4 atoms"},
-		{goal(`"exclude":[true,false,true]`), "goals[1].exclude", "a mask of 3", "one of the 4 atoms"},
+		{`"allow":[true,false]`, "allow", "a mask of 2", "one of the 4 vectors"},
+		{goal(`"exclude":[true,false,true]`), "goals[1].exclude", "a mask of 3", "one of the 4 vectors"},
 	} {
 		p := s.do("POST", searchFilms, `{"queries":[[1,1],[2,1]],"k":1,`+x.body+`}`).problem(400, "invalid-value")
 		if p.Field != x.field || !strings.Contains(p.Detail, x.one) || !strings.Contains(p.Detail, x.other) {

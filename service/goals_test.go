@@ -112,9 +112,9 @@ func TestBadGoals(t *testing.T) {
 	s.fill()
 	for _, x := range []struct{ goals, kind, field, says string }{
 		{`[{}]`, "invalid-value", "goals", "goals has 1 entries for 2 queries"},
-		{`[{},{"exclude":[300]}]`, "unknown-id", "goals[1].exclude", "goals[1]: there are 300 atoms, numbered from 0, and none has the id 300"},
+		{`[{},{"exclude":[300]}]`, "unknown-id", "goals[1].exclude", "goals[1]: there are 300 vectors, numbered from 0, and none has the id 300"},
 		{`[{"candidates":[4,-1]},{}]`, "unknown-id", "goals[0].candidates", "none has the id -1"},
-		{`[{"k":301},{}]`, "over-limit", "goals[0].k", "goals[0]: k is 301 and the collection has 300 atoms"},
+		{`[{"k":301},{}]`, "over-limit", "goals[0].k", "goals[0]: k is 301 and the collection has 300 vectors"},
 		{`[{"k":60},{"k":41}]`, "over-limit", "goals", "sum up to 101 results, a search may have at most 100"},
 		{`[{"exclude":[1,2]},{"candidates":[1,2]}]`, "over-limit", "goals", "list 4 ids, those of a search at most 3"},
 		{`[{"min_score":1e999},{}]`, "invalid-value", "goals[0].min_score", "beyond the range"},
@@ -199,7 +199,7 @@ func TestGoalsOverInference(t *testing.T) {
 		&inferencepb.ModelInferRequest_InferInputTensor{Name: "exclude", Datatype: "INT64", Shape: []int64{2, 2}, Contents: &inferencepb.InferTensorContents{Int64Contents: lists}},
 	)
 	if slices.Contains(a[1:4], b[0]) {
-		t.Fatal("the queries share an atom; choose another seed")
+		t.Fatal("the queries share a vector; choose another seed")
 	}
 	want := []int64{int64(a[1]), int64(a[2]), int64(a[3]), int64(b[0]), int64(b[2]), -1}
 	answer, err := s.calls().ModelInfer(t.Context(), ask)
@@ -222,7 +222,7 @@ func TestGoalsOverInference(t *testing.T) {
 		t.Errorf("over HTTP %v, want %v", got.Outputs[0].Data, want)
 	}
 	bad := strings.Replace(body, fmt.Sprintf("[-1,%d]", lists[3]), "[-1,300]", 1)
-	if a := s.do("POST", "/v2/models/films/infer", bad).want(400); !strings.Contains(string(a.body), "300 atoms, numbered from 0, and none has the id 300") {
+	if a := s.do("POST", "/v2/models/films/infer", bad).want(400); !strings.Contains(string(a.body), "300 vectors, numbered from 0, and none has the id 300") {
 		t.Errorf("%s", a.body)
 	}
 }

@@ -22,7 +22,7 @@ func (s *Server) recall(r *request, w http.ResponseWriter) error {
 	return s.stated(r, func(ctx context.Context, t *turn, c *comparison) error {
 		found, err := tasks.Recall(ctx, c.tasks, c.parts(ctx, t), c.note)
 		if errors.Is(err, tasks.ErrUnfinished) {
-			return problem.New(problem.Deadline, "the deadline passed before the best atoms of all queries were known").In(c.Called("deadline_ms"))
+			return problem.New(problem.Deadline, "the deadline passed before the best vectors of all queries were known").In(c.Called("deadline_ms"))
 		}
 		if err != nil {
 			return c.explain(err)

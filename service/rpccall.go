@@ -11,6 +11,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"thresher/service/extension"
 	"thresher/service/oip"
 	"thresher/service/oip/inferencepb"
 	"thresher/service/problem"
@@ -229,6 +230,9 @@ func (p *rpc) infer(c *call, m *inferencepb.ModelInferRequest) (answer *inferenc
 		return nil, err
 	}
 	counted.Decoded(q.Search.M)
+	if len(q.Search.Former) > 0 { // of a stream, which has sent its metadata, only in the first message
+		c.w.Header().Set("Deprecation", extension.DeprecatedSince)
+	}
 	if at, ok := ctx.Deadline(); ok {
 		if q.Search.Deadline, err = beforeDeadline(q.Search.Deadline, time.Until(at), t.spent()); err != nil {
 			return nil, err

@@ -234,7 +234,7 @@ func (s *Server) runGoals(ctx context.Context, t *turn, name string, v *catalog.
 	if s.o.Metrics != nil {
 		s.o.Metrics.Answered(name, req.Method, resp)
 	}
-	if err := s.refuseEmpty(resp); err != nil {
+	if err := s.refuseEmpty(q, resp); err != nil {
 		return resp, err
 	}
 	if !s.mayWrite(ctx) {
@@ -275,7 +275,7 @@ const shortTimeout = 50 * time.Millisecond
 
 // refuseEmpty returns the problem of a response to a search that looked at nothing, nil for
 // others.
-func (s *Server) refuseEmpty(resp *batch.Response) error {
+func (s *Server) refuseEmpty(q *wire.Search, resp *batch.Response) error {
 	for i := range resp.Answers {
 		if c := &resp.Answers[i].Certificate; c.StoppedBy == batch.Done || c.Pulls > 0 {
 			return nil
@@ -289,7 +289,7 @@ func (s *Server) refuseEmpty(resp *batch.Response) error {
 	if len(resp.Answers) == 0 {
 		return nil
 	}
-	return problem.New(problem.Deadline, "the deadline passed before the first look").In("timeout_ms")
+	return problem.New(problem.Deadline, "the deadline passed before the first look").In(q.Called("deadline_ms"))
 }
 
 // rowsIn is rowsOf in a version.

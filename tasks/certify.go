@@ -93,7 +93,7 @@ func (s *CertifySummary) Corrected() string {
 	if s.Unwanted > 0 {
 		held = fmt.Sprintf(" and held %d that may not be returned", s.Unwanted)
 	}
-	return fmt.Sprintf("%d answers, which lacked %d atoms%s", s.Compared-s.Right, s.Missed, held)
+	return fmt.Sprintf("%d answers, which lacked %d vectors%s", s.Compared-s.Right, s.Missed, held)
 }
 
 // Unproven says what became of the answers whose searches were stopped, in words; "" without any.

@@ -34,7 +34,7 @@ type Parts = iter.Seq2[*Part, error]
 
 // ErrUnfinished says that recall cannot be told, because a search was stopped before the best
 // atoms of all queries were known.
-var ErrUnfinished = errors.New("the search was stopped before the best atoms of all queries were known")
+var ErrUnfinished = errors.New("the search was stopped before the best vectors of all queries were known")
 
 // AnswersError says what is wrong with the answers that are compared.
 type AnswersError struct {
@@ -137,7 +137,7 @@ func (c *Comparison) compare(p *Part, j int, inTime bool) (Compared, error) {
 	c.method, c.plan = proven.Certificate.Method, proven.Certificate.Plan
 	for at, id := range stated.Rows {
 		if id < 0 || id >= int64(c.atoms.N) {
-			return found, &AnswersError{Err: fmt.Errorf("query %d: atom %d at rank %d is outside [0, %d)", stated.Query, id, at+1, c.atoms.N)}
+			return found, &AnswersError{Err: fmt.Errorf("query %d: vector %d at rank %d is outside [0, %d)", stated.Query, id, at+1, c.atoms.N)}
 		}
 	}
 	if found.Kept = proven.Certificate.StoppedBy != batch.Done; found.Kept {

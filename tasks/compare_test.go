@@ -167,7 +167,7 @@ func TestComparisonErrors(t *testing.T) {
 		return &Part{Request: &batch.Request{K: 1, Queries: []float32{1}}, Proven: []batch.Answer{proven(9)}, Stated: []dataset.Result{{Query: 6, Rows: ids, Scores: scores}}}
 	}
 	var wrong *AnswersError
-	if _, err := Certify(t.Context(), NewComparison(o, c, 1), parts(of([]int64{9, 10}, nil)), nil); !errors.As(err, &wrong) || wrong.OtherMetric || err.Error() != "query 6: atom 10 at rank 2 is outside [0, 10)" {
+	if _, err := Certify(t.Context(), NewComparison(o, c, 1), parts(of([]int64{9, 10}, nil)), nil); !errors.As(err, &wrong) || wrong.OtherMetric || err.Error() != "query 6: vector 10 at rank 2 is outside [0, 10)" {
 		t.Error(err)
 	}
 	if _, err := Recall(t.Context(), NewComparison(o, c, 1), parts(of([]int64{9}, []float32{64})), nil); !errors.As(err, &wrong) || !wrong.OtherMetric {

@@ -93,7 +93,7 @@ func (g *Goals) Check(all *batch.Request, m collection.Metric) error {
 
 // ErrUnbounded says that a query names neither k nor a least score, and that its request does not
 // either.
-var ErrUnbounded = errors.New("neither k nor a least score says how many atoms are wanted")
+var ErrUnbounded = errors.New("neither k nor a least score says how many vectors are wanted")
 
 // CheckGoal returns what is wrong with the numbers of a query's goal, nil for nothing: a k below 0;
 // a limit that is not finite; limits, its own or those of all queries, that no score is within;

@@ -19,9 +19,15 @@ func (m *merger) certify(out *dataset.Result) error {
 		if a.Certificate == nil {
 			return nil
 		}
-		if err := json.Unmarshal(a.Certificate, &all[i]); err != nil {
+		read := struct {
+			batch.Certificate
+			Floor bool `json:"floor"` // the former name of threshold_before
+		}{}
+		if err := json.Unmarshal(a.Certificate, &read); err != nil {
 			return fmt.Errorf("%s: certificate of query %d: %w", m.files[i].Name, a.Query, err)
 		}
+		all[i] = read.Certificate
+		all[i].ThresholdBefore = read.ThresholdBefore || read.Floor
 	}
 	if len(all) == 1 {
 		out.Certificate = m.answers[0].Certificate
@@ -55,7 +61,7 @@ func (m *merger) mergeCertificates(all []batch.Certificate) *batch.Certificate {
 		c.DensePulls += a.DensePulls
 		c.Bytes += a.Bytes
 		c.RowsScored += a.RowsScored
-		c.Floor = c.Floor || a.Floor
+		c.ThresholdBefore = c.ThresholdBefore || a.ThresholdBefore
 		c.VectorsChange = max(c.VectorsChange, a.VectorsChange)
 		c.QueryChange = max(c.QueryChange, a.QueryChange)
 		if bound := m.openBound(i, a); bound != nil && (c.OpenBound == nil || *bound > *c.OpenBound) {

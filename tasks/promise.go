@@ -16,6 +16,7 @@ const (
 	Answers  Subject = iota // the k best of each query
 	Reaching                // all vectors that reach a least score, of each query
 	AllPairs                // all pairs above a score
+	Pursuits                // the atoms of a signal's terms, step by step
 )
 
 // words are what is promised of a subject by answers that cannot be wrong and, for a delta, by those
@@ -26,6 +27,8 @@ func (of Subject) words() (sure, chance string) {
 		return "none wrong", "each vector that reaches the least score is missed with probability at most %g; no promise for all together"
 	case AllPairs:
 		return "no pair is missing", "each pair is missed with probability at most %g; no promise for all together"
+	case Pursuits:
+		return "every step takes the best atom", "a signal has a step that does not take the best atom with probability at most %g"
 	}
 	return "none wrong", "each wrong with probability at most %g"
 }

@@ -13,9 +13,9 @@ type SelfError struct {
 
 func (e *SelfError) Error() string {
 	if e.Vector >= int64(e.Vectors) {
-		return fmt.Sprintf("query %d stands for atom %d, and there are %d", e.Query, e.Vector, e.Vectors)
+		return fmt.Sprintf("query %d stands for vector %d, and there are %d", e.Query, e.Vector, e.Vectors)
 	}
-	return fmt.Sprintf("query %d is not atom %d", e.Query, e.Vector)
+	return fmt.Sprintf("query %d is not vector %d", e.Query, e.Vector)
 }
 
 // CheckSelves checks the precondition of a batch.Request with ExcludeSelf, whose answers would

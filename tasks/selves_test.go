@@ -22,10 +22,10 @@ func TestCheckSelves(t *testing.T) {
 		{"all", atoms, 0, 0, nil, ""},
 		{"none", nil, 0, 0, nil, ""},
 		{"some", atoms[2:6], 1, 0, nil, ""},
-		{"another", []float32{3, 4, 5, 7}, 1, 0, &SelfError{1, 2, 4}, "query 1 is not atom 2"},
-		{"numbered", []float32{3, 4, 6, 5}, 1, 10, &SelfError{11, 2, 4}, "query 11 is not atom 2"},
-		{"too many", []float32{5, 6, 5, 6}, 3, 3, &SelfError{4, 4, 4}, "query 4 stands for atom 4, and there are 4"},
-		{"far out", []float32{5, 6}, math.MaxInt64, 0, &SelfError{0, math.MaxInt64, 4}, "query 0 stands for atom 9223372036854775807, and there are 4"},
+		{"another", []float32{3, 4, 5, 7}, 1, 0, &SelfError{1, 2, 4}, "query 1 is not vector 2"},
+		{"numbered", []float32{3, 4, 6, 5}, 1, 10, &SelfError{11, 2, 4}, "query 11 is not vector 2"},
+		{"too many", []float32{5, 6, 5, 6}, 3, 3, &SelfError{4, 4, 4}, "query 4 stands for vector 4, and there are 4"},
+		{"far out", []float32{5, 6}, math.MaxInt64, 0, &SelfError{0, math.MaxInt64, 4}, "query 0 stands for vector 9223372036854775807, and there are 4"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got *SelfError

@@ -89,7 +89,7 @@ func (s *VerifySummary) misstated(others *verify.Others) {
 	}
 	s.Malformed += count
 	if len(s.Defects) < maxDefects {
-		s.Defects = append(s.Defects, Defect{first, fmt.Sprintf("states a score that is not its atom's, as do %d answers in all (%s)", count, s.Scores.Form)})
+		s.Defects = append(s.Defects, Defect{first, fmt.Sprintf("states a score that is not its vector's, as do %d answers in all (%s)", count, s.Scores.Form)})
 	}
 }
 
@@ -124,7 +124,7 @@ func (s *VerifySummary) Add(query int64, c *batch.Certificate, f verify.Finding)
 // lacked describes the atoms that an answer lacks.
 func lacked(f *verify.Finding) string {
 	if len(f.Missed) == 1 {
-		return fmt.Sprintf("atom %d, better by %.3g", f.Missed[0], f.Gap)
+		return fmt.Sprintf("vector %d, better by %.3g", f.Missed[0], f.Gap)
 	}
-	return fmt.Sprintf("atom %d and %d more, better by up to %.3g", f.Missed[0], len(f.Missed)-1, f.Gap)
+	return fmt.Sprintf("vector %d and %d more, better by up to %.3g", f.Missed[0], len(f.Missed)-1, f.Gap)
 }

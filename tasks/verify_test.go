@@ -42,9 +42,9 @@ func TestVerify(t *testing.T) {
 		{"required", []*Claims{required}, VerifySummary{
 			Checked: 2, Tally: verify.Tally{Wrong: 1}, Defects: []Defect{{1, "grants guarantee probabilistic within epsilon 2 where certain is required"}}}},
 		{"wrong", []*Claims{claims(true, nil, proven(9)), claims(true, nil, proven(8))}, VerifySummary{
-			Checked: 2, Tally: verify.Tally{Wrong: 1, WrongSure: 1, WorstGap: 1}, Defects: []Defect{{1, "lacks atom 9, better by 1 (certain)"}}}},
+			Checked: 2, Tally: verify.Tally{Wrong: 1, WrongSure: 1, WorstGap: 1}, Defects: []Defect{{1, "lacks vector 9, better by 1 (certain)"}}}},
 		{"numbered", []*Claims{claims(true, []int64{3, 7}, proven(9), proven())}, VerifySummary{
-			Checked: 2, Tally: verify.Tally{Malformed: 1}, Short: 1, Defects: []Defect{{7, "0 atoms where 1 were asked for"}}}},
+			Checked: 2, Tally: verify.Tally{Malformed: 1}, Short: 1, Defects: []Defect{{7, "0 vectors where 1 were asked for"}}}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			var visited []int64

@@ -28,12 +28,12 @@ func TestCheckMaxScore(t *testing.T) {
 					malformed bool
 					missed    int
 				}{
-					{"with the atom at the limit", []int{6, 7, 8, 9}, false, 0},
+					{"with the vector at the limit", []int{6, 7, 8, 9}, false, 0},
 					{"without it", []int{7, 8, 9, 10}, false, 0},
-					{"an atom above the limit", []int{5, 7, 8, 9}, true, 0},
+					{"a vector above the limit", []int{5, 7, 8, 9}, true, 0},
 					{"too few", []int{6, 7, 8}, true, 0},
 					{"one of the best is missing", []int{7, 8, 9, 11}, false, 1},
-					{"one of the best is missing, with the atom at the limit", []int{6, 7, 9, 11}, false, 2}, // ranks 8 and 10
+					{"one of the best is missing, with the vector at the limit", []int{6, 7, 9, 11}, false, 2}, // ranks 8 and 10
 				} {
 					a := batch.Answer{Certificate: all.Certificate}
 					for _, rank := range x.ranks {

@@ -179,7 +179,7 @@ func (c *Check) Answer(s *Scores, query int64, a *batch.Answer) Finding {
 	s.buf = ranking(s.Search, k, c.clearlyWanted(s), self, s.buf)
 	want := c.reaching(s, s.buf)
 	if c.minScore == nil && !stopped && len(a.IDs) < len(want) {
-		return Finding{Malformed: fmt.Sprintf("%d atoms where %d were asked for", len(a.IDs), len(want)), Short: true}
+		return Finding{Malformed: fmt.Sprintf("%d vectors where %d were asked for", len(a.IDs), len(want)), Short: true}
 	}
 
 	f := Finding{Trials: 1, Exceeds: c.bar.exceeded(&a.Certificate)}
@@ -206,7 +206,7 @@ func (c *Check) form(s *Scores, a *batch.Answer, self int64) string {
 		return fmt.Sprintf("%d scores for %d ids", len(a.Scores), len(a.IDs))
 	}
 	if c.k > 0 && len(a.IDs) > c.k {
-		return fmt.Sprintf("%d atoms where %d were asked for", len(a.IDs), c.k)
+		return fmt.Sprintf("%d vectors where %d were asked for", len(a.IDs), c.k)
 	}
 	if a.SearchScores != nil && len(a.SearchScores) != len(a.IDs) {
 		return fmt.Sprintf("%d float64 scores for %d ids", len(a.SearchScores), len(a.IDs))
@@ -215,33 +215,33 @@ func (c *Check) form(s *Scores, a *batch.Answer, self int64) string {
 	seen := make(map[int64]bool, len(a.IDs))
 	for at, id := range a.IDs {
 		if id < 0 || id >= int64(c.oracle.n) {
-			return fmt.Sprintf("atom %d at rank %d is outside [0, %d)", id, at+1, c.oracle.n)
+			return fmt.Sprintf("vector %d at rank %d is outside [0, %d)", id, at+1, c.oracle.n)
 		}
 		if seen[id] {
-			return fmt.Sprintf("atom %d at rank %d is there twice", id, at+1)
+			return fmt.Sprintf("vector %d at rank %d is there twice", id, at+1)
 		}
 		seen[id] = true
 		if id == self {
-			return fmt.Sprintf("atom %d at rank %d is the query itself", id, at+1)
+			return fmt.Sprintf("vector %d at rank %d is the query itself", id, at+1)
 		}
 		if c.allowed != nil && !c.allowed[id] {
-			return fmt.Sprintf("atom %d at rank %d is not allowed", id, at+1)
+			return fmt.Sprintf("vector %d at rank %d is not allowed", id, at+1)
 		}
 		score, off := s.reported(int(id))
 		if compared && !(math.Abs(float64(a.Scores[at])-score) <= off) {
-			return fmt.Sprintf("atom %d at rank %d scores %.9g, not %.9g", id, at+1, score, a.Scores[at])
+			return fmt.Sprintf("vector %d at rank %d scores %.9g, not %.9g", id, at+1, score, a.Scores[at])
 		}
 		if what := c.unrounded(s, a, at); what != "" {
 			return what
 		}
 		if a.Scores != nil && math.IsNaN(float64(a.Scores[at])) { // which is on no scale
-			return fmt.Sprintf("atom %d at rank %d has the score NaN", id, at+1)
+			return fmt.Sprintf("vector %d at rank %d has the score NaN", id, at+1)
 		}
 		if c.minScore != nil && !c.within(a.Scores, at, score, off) {
-			return fmt.Sprintf("atom %d at rank %d scores %.9g, beyond the limit of %g", id, at+1, score, *c.minScore)
+			return fmt.Sprintf("vector %d at rank %d scores %.9g, beyond the limit of %g", id, at+1, score, *c.minScore)
 		}
 		if c.maxScore != nil && !c.beneath(a.Scores, at, score, off) {
-			return fmt.Sprintf("atom %d at rank %d scores %.9g, better than the limit of %g", id, at+1, score, *c.maxScore)
+			return fmt.Sprintf("vector %d at rank %d scores %.9g, better than the limit of %g", id, at+1, score, *c.maxScore)
 		}
 		if at > 0 && compared && c.before(a.Scores[at], a.Scores[at-1]) {
 			return fmt.Sprintf("rank %d scores better than rank %d", at+1, at)
@@ -260,7 +260,7 @@ func (c *Check) unrounded(s *Scores, a *batch.Answer, at int) string {
 	score, off := s.unrounded(int(id))
 	if stated := a.SearchScores[at]; !(math.Abs(stated-score) <= off) {
 		m := c.oracle.metric
-		return fmt.Sprintf("atom %d at rank %d scores %.17g in float64, not %.17g", id, at+1, m.Shown(score), m.Shown(stated))
+		return fmt.Sprintf("vector %d at rank %d scores %.17g in float64, not %.17g", id, at+1, m.Shown(score), m.Shown(stated))
 	}
 	return ""
 }

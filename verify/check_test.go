@@ -87,10 +87,10 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		{"an id twice", func(a *batch.Answer, _ *Scores) { a.IDs[2] = a.IDs[1] }, "twice", false},
 		{"a wrong score", func(a *batch.Answer, _ *Scores) { a.Scores[0] *= 1.001 }, "scores", false},
 		{"a score that is none", func(a *batch.Answer, _ *Scores) { a.Scores[4] = float32(math.NaN()) }, "scores", false},
-		{"too few", func(a *batch.Answer, _ *Scores) { a.IDs, a.Scores = a.IDs[:4], a.Scores[:4] }, "4 atoms where 5", false},
+		{"too few", func(a *batch.Answer, _ *Scores) { a.IDs, a.Scores = a.IDs[:4], a.Scores[:4] }, "4 vectors where 5", false},
 		{"too many", func(a *batch.Answer, s *Scores) {
 			a.IDs, a.Scores = append(a.IDs, int64(next(s))), append(a.Scores, float32(s.Search[next(s)]))
-		}, "6 atoms where 5", false},
+		}, "6 vectors where 5", false},
 		{"scores missing", func(a *batch.Answer, _ *Scores) { a.Scores = a.Scores[:3] }, "3 scores for 5 ids", false},
 		{"scores not known", func(a *batch.Answer, _ *Scores) { a.Scores = nil }, "", false},
 		{"wrong order", func(a *batch.Answer, _ *Scores) {
@@ -192,7 +192,7 @@ func TestCheckExcusesSums(t *testing.T) {
 			score, _ := s.reported(id)
 			a.Scores[0] = float32(score)
 			if f := c.Answer(s, j, &a); wrong(f) != (id == 2) || f.Malformed != "" {
-				t.Errorf("atom %d: finding %+v", id, f)
+				t.Errorf("vector %d: finding %+v", id, f)
 			}
 		}
 	})
@@ -209,12 +209,12 @@ func TestCheckOfLeastScore(t *testing.T) {
 		lacks := a
 		lacks.IDs, lacks.Scores = slices.Delete(slices.Clone(a.IDs), 1, 2), slices.Delete(slices.Clone(a.Scores), 1, 2)
 		if f := c.Answer(s, j, &lacks); !slices.Equal(f.Missed, []int64{3}) || f.Trials != 3 || f.Failures != 1 {
-			t.Errorf("an atom left away: %+v", f)
+			t.Errorf("a vector left away: %+v", f)
 		}
 		more := a
 		more.IDs, more.Scores = append(slices.Clone(a.IDs), 1), append(slices.Clone(a.Scores), 2)
 		if f := c.Answer(s, j, &more); !strings.Contains(f.Malformed, "beyond the limit") {
-			t.Errorf("an atom too many: %+v", f)
+			t.Errorf("a vector too many: %+v", f)
 		}
 	})
 }
@@ -241,7 +241,7 @@ func TestCheckOfLeastScoreAndGap(t *testing.T) {
 				open := s.Search[x.ids[len(x.ids)-1]]
 				a := batch.Answer{IDs: x.ids, Certificate: batch.Certificate{Epsilon: x.epsilon, StoppedBy: stop, OpenBound: &open}}
 				if f := c.Answer(s, 0, &a); f.Malformed != "" || !slices.Equal(f.Missed, x.missed) {
-					t.Errorf("atoms %v, gap %g, %s: %+v", x.ids, x.epsilon, stop, f)
+					t.Errorf("vectors %v, gap %g, %s: %+v", x.ids, x.epsilon, stop, f)
 				}
 			}
 		}
@@ -280,7 +280,7 @@ func TestCheckExcusesTheLimit(t *testing.T) {
 		err := o.Each(t.Context(), []float32{x.query}, func(_ int, s *Scores) {
 			for _, ids := range [][]int64{{x.clear}, {x.clear, 0}, {x.clear, 1}, {x.clear, 0, 1}} {
 				if f := c.Answer(s, 0, &batch.Answer{IDs: ids}); f.Malformed != "" || wrong(f) || f.Trials != 1 {
-					t.Errorf("%v: atoms %v: %+v", x.metric, ids, f)
+					t.Errorf("%v: vectors %v: %+v", x.metric, ids, f)
 				}
 			}
 			if f := c.Answer(s, 0, &batch.Answer{IDs: []int64{0, 1}}); !slices.Equal(f.Missed, []int64{x.clear}) {
@@ -331,11 +331,11 @@ func TestCheckOfFilters(t *testing.T) {
 				t.Errorf("%s: right answer: %+v", x.name, f)
 			}
 			if f := c.Answer(s, 0, &batch.Answer{IDs: []int64{x.not}}); !strings.Contains(f.Malformed, "not allowed") {
-				t.Errorf("%s: atom %d: %+v", x.name, x.not, f)
+				t.Errorf("%s: vector %d: %+v", x.name, x.not, f)
 			}
 			if x.name == "filter" {
 				if f := c.Answer(s, 0, &batch.Answer{IDs: []int64{3, 0}}); !slices.Equal(f.Missed, []int64{1}) {
-					t.Errorf("%s: atom 0 for atom 1: %+v", x.name, f)
+					t.Errorf("%s: vector 0 for vector 1: %+v", x.name, f)
 				}
 			}
 		})

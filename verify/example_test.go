@@ -57,7 +57,7 @@ func Example() {
 	// Output:
 	// wrong 0 malformed 0 of map[exact:100]
 	// malformed 1
-	// query 7: atom 7 at rank 3 is the query itself
+	// query 7: vector 7 at rank 3 is the query itself
 }
 
 // Recall of the answers of an index that lacks an atom for the second query.

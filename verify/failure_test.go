@@ -171,7 +171,7 @@ func TestCriteria(t *testing.T) {
 			}
 		}
 		if ranks && !missing {
-			t.Fatal("an answer that fails at a rank lacks an atom that clearly exceeds the last")
+			t.Fatal("an answer that fails at a rank lacks a vector that clearly exceeds the last")
 		}
 	})
 }

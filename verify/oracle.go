@@ -139,7 +139,7 @@ func (o *Oracle) Each(ctx context.Context, queries []float32, visit func(j int, 
 // each is Oracle.Each for queries of either precision.
 func each[T float32 | float64](ctx context.Context, o *Oracle, queries []T, visit func(j int, s *Scores)) error {
 	if len(queries)%o.dim != 0 {
-		return fmt.Errorf("%d values are no queries of the atoms' %d dimensions", len(queries), o.dim)
+		return fmt.Errorf("%d values are no queries of the vectors' %d dimensions", len(queries), o.dim)
 	}
 	m := len(queries) / o.dim
 	tiles := make(chan int)

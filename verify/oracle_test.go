@@ -83,7 +83,7 @@ func TestOracleScores(t *testing.T) {
 					want = -far / 2
 				}
 				if math.Abs(s.Search[i]-want) > 1e-12 {
-					t.Errorf("%v: query %d, atom %d: %g, want %g", metric, j, i, s.Search[i], want)
+					t.Errorf("%v: query %d, vector %d: %g, want %g", metric, j, i, s.Search[i], want)
 				}
 			}
 		})

@@ -45,14 +45,14 @@ func NewRecall(o *Oracle, k int) *Recall {
 // is added then.
 func (r *Recall) Compare(query int64, q []float32, best, ids []int64, scores []float32) (float64, error) {
 	if len(q) != r.oracle.dim {
-		return 0, fmt.Errorf("query %d has %d values, the atoms have %d", query, len(q), r.oracle.dim)
+		return 0, fmt.Errorf("query %d has %d values, the vectors have %d", query, len(q), r.oracle.dim)
 	}
 	if scores != nil && len(scores) != len(ids) {
 		return 0, fmt.Errorf("query %d: %d scores for %d ids", query, len(scores), len(ids))
 	}
 	for at, id := range ids {
 		if id < 0 || id >= int64(r.oracle.n) {
-			return 0, fmt.Errorf("query %d: atom %d at rank %d is outside [0, %d)", query, id, at+1, r.oracle.n)
+			return 0, fmt.Errorf("query %d: vector %d at rank %d is outside [0, %d)", query, id, at+1, r.oracle.n)
 		}
 	}
 	r.queries++
@@ -223,7 +223,7 @@ func (r *Recall) Report() (*RecallReport, error) {
 		wanted += b.Wanted
 	}
 	if wanted == 0 {
-		return nil, fmt.Errorf("no atoms to be found")
+		return nil, fmt.Errorf("no vectors to be found")
 	}
 	n := float64(r.asking)
 	p.Recall, p.ByID = float64(r.found)/float64(wanted), float64(r.identical)/float64(wanted) // free of rounding

@@ -148,10 +148,10 @@ func TestRecallRefuses(t *testing.T) {
 		scores []float32
 		want   string
 	}{
-		{[]float32{1}, []int64{4, 5}, nil, "query 3: atom 5 at rank 2 is outside [0, 5)"},
-		{[]float32{1}, []int64{-1}, nil, "query 3: atom -1 at rank 1"},
+		{[]float32{1}, []int64{4, 5}, nil, "query 3: vector 5 at rank 2 is outside [0, 5)"},
+		{[]float32{1}, []int64{-1}, nil, "query 3: vector -1 at rank 1"},
 		{[]float32{1}, []int64{4}, []float32{1, 2}, "query 3: 2 scores for 1 ids"},
-		{[]float32{1, 2}, []int64{4}, nil, "query 3 has 2 values, the atoms have 1"},
+		{[]float32{1, 2}, []int64{4}, nil, "query 3 has 2 values, the vectors have 1"},
 	} {
 		if _, err := r.Compare(3, c.q, []int64{4, 3}, c.ids, c.scores); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: error %v, want %q", c.ids, err, c.want)

@@ -168,17 +168,17 @@ func TestResponseFindsTampering(t *testing.T) {
 		missed  bool
 	}{
 		{"nothing", func(*batch.Answer) {}, "", "", false},
-		{"an atom that is denied", func(a *batch.Answer) { a.IDs[0] = denied[1] }, "not allowed", "", false},
+		{"a vector that is denied", func(a *batch.Answer) { a.IDs[0] = denied[1] }, "not allowed", "", false},
 		{"itself", func(a *batch.Answer) { a.IDs[0] = bad }, "the query itself", "", false},
 		{"a score", func(a *batch.Answer) { a.Scores[k-1] *= 1.01 }, "scores", "", false},
-		{"one too few", func(a *batch.Answer) { a.IDs, a.Scores = a.IDs[1:], a.Scores[1:] }, "3 atoms where 4", "", false},
+		{"one too few", func(a *batch.Answer) { a.IDs, a.Scores = a.IDs[1:], a.Scores[1:] }, "3 vectors where 4", "", false},
 		{"a gap that nobody asked for", func(a *batch.Answer) { a.Certificate.Epsilon *= 1.001 }, "", "epsilon", false},
 		{"a delta that nobody asked for", func(a *batch.Answer) {
 			a.Certificate.Guarantee, a.Certificate.Exact, a.Certificate.Delta = batch.GuaranteeProbabilistic, false, .011
 		}, "", "delta 0.011 where at most 0.01", false},
 		{"no guarantee", func(a *batch.Answer) { a.Certificate.Guarantee = "" }, "certificate: guarantee", "", false},
 		{"an unknown law", func(a *batch.Answer) { a.Certificate.Law = "jungle" }, "certificate: law", "", false},
-		{"a worse atom", func(a *batch.Answer) {
+		{"a worse vector", func(a *batch.Answer) {
 			a.Certificate.Epsilon = 0
 			q := rows[bad*dim : (bad+1)*dim]
 			far := farthest(t, o, q)
@@ -286,7 +286,7 @@ func TestResponseRefuses(t *testing.T) {
 	}
 	var refused *batch.RequestError
 	if _, err := verify.Response(t.Context(), o, batch.Request{Queries: rows[:2*dim]}, two); !errors.As(err, &refused) {
-		t.Errorf("%v from a request of no atoms", err)
+		t.Errorf("%v from a request of no vectors", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -101,6 +101,6 @@ func TestAnswersToRoundedNumbers(t *testing.T) {
 			}
 			rough[j].IDs[k-1] = worse // of another cluster
 		}
-		check("of atoms that are clearly worse", rough, true)
+		check("of vectors that are clearly worse", rough, true)
 	}
 }

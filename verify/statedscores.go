@@ -127,7 +127,7 @@ func (z *puzzles) hint() string {
 	case nearly(z.After):
 		return "they are those of the rows after: the ids seem to be one too low"
 	case nearly(z.Permuted):
-		return "they are those of the answers' other atoms: ids or scores seem to be in another order"
+		return "they are those of the answers' other vectors: ids or scores seem to be in another order"
 	}
 	return ""
 }
@@ -169,7 +169,7 @@ type FormCount struct {
 func (f *FormCount) String() string {
 	switch {
 	case f.Form != UnknownScale:
-		return fmt.Sprintf("%s; %d of %d are not the atoms'", f.Form, f.Wrong, f.Stated)
+		return fmt.Sprintf("%s; %d of %d are not the vectors'", f.Form, f.Wrong, f.Stated)
 	case f.Hint != "":
 		return f.Form + "; " + f.Hint
 	}

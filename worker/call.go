@@ -84,15 +84,15 @@ func (c *call) perform(ctx context.Context) (result any, arrays *reply, err erro
 	if do == nil {
 		return nil, nil, wrong("op", "there is no operation %q", c.Op)
 	}
-	if !(c.TimeoutMS >= 0 && c.TimeoutMS < 1e15) {
-		return nil, nil, wrong("timeout_ms", "%g, at least 0", c.TimeoutMS)
+	if !(c.DeadlineMS >= 0 && c.DeadlineMS < 1e15) {
+		return nil, nil, wrong("deadline_ms", "%g, at least 0", c.DeadlineMS)
 	}
-	if c.TimeoutMS > 0 {
+	if c.DeadlineMS > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Duration(min(c.TimeoutMS, 1e12)*1e6))
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(min(c.DeadlineMS, 1e12)*1e6))
 		defer cancel()
 	}
-	defer overdue.Watch(ctx, c.s.o.Log, "a call", "op", c.Op, "id", c.ID, "timeout_ms", c.TimeoutMS)()
+	defer overdue.Watch(ctx, c.s.o.Log, "a call", "op", c.Op, "id", c.ID, "deadline_ms", c.DeadlineMS)()
 	return do(c, ctx)
 }
 

@@ -145,12 +145,12 @@ func (s *Child) Close() error {
 
 // request is the header of a frame from the client.
 type request struct {
-	ID        int64           `json:"id"`
-	Op        string          `json:"op"`
-	Fields    json.RawMessage `json:"fields"`
-	Arrays    []descriptor    `json:"arrays"`
-	TimeoutMS float64         `json:"timeout_ms"`
-	Progress  bool            `json:"progress"`
+	ID         int64           `json:"id"`
+	Op         string          `json:"op"`
+	Fields     json.RawMessage `json:"fields"`
+	Arrays     []descriptor    `json:"arrays"`
+	DeadlineMS float64         `json:"deadline_ms"`
+	Progress   bool            `json:"progress"`
 
 	compact *searching // of a compact header, in place of Fields
 }

@@ -203,7 +203,7 @@ func TestBadCalls(t *testing.T) {
 		{"lims descend", "search", search(nil), []sent{q, integers("exclude", 1, 2), integers("exclude_lims", 0, 3, 2)}, badInput, "exclude_lims", "ascend"},
 		{"lims beyond", "search", search(nil), []sent{q, integers("exclude", 1, 2), integers("exclude_lims", 0, 1, 9)}, badInput, "exclude_lims", "9"},
 		{"excluded row", "search", search(nil), []sent{q, integers("exclude", n), integers("exclude_lims", 0, 0, 1)}, badInput, "exclude", "row 1"},
-		{"mask and allow", "search", search(nil), []sent{q, {"mask", bools, []int64{n}, make([]byte, n)}, integers("allow", 1)}, badInput, "mask", "allow"},
+		{"mask and filter", "search", search(nil), []sent{q, {"mask", bools, []int64{n}, make([]byte, n)}, integers("filter", 1)}, badInput, "mask", "filter"},
 		{"self", "search", search(object{"self_first": n}), []sent{q}, badInput, "self_first", "rows 100"},
 		{"other than itself", "search", search(object{"self_first": 3}), []sent{floats("queries", 2, dim, other)}, badInput, "self_first", "row 1: query 1 is not row 4 of the vectors"},
 		{"other than itself, of a recall", "recall", object{"handle": handle, "self_first": 3}, []sent{floats("queries", 2, dim, other), {"answers", int64s, []int64{2, 1}, make([]byte, 16)}}, badInput, "self_first", "query 1 is not row 4"},
@@ -224,11 +224,11 @@ func TestBadCalls(t *testing.T) {
 		{"short file", "open", object{"path": file, "metric": "ip"}, nil, badFile, "path", "truncated"},
 		{"name of a collection", "save", object{"handle": handle, "path": "/x.npy"}, nil, badInput, "path", ".thresher"},
 		{"answers of another length", "recall", object{"handle": handle}, []sent{q, {"answers", int64s, []int64{1, 2}, make([]byte, 16)}}, badInput, "answers", "1 rows for 2"},
-		{"atom of an answer", "recall", object{"handle": handle}, []sent{q, {"answers", int64s, []int64{2, 1}, bytesOf([]int64{1, n})}}, badInput, "answers", "atom 100"},
+		{"vector of an answer", "recall", object{"handle": handle}, []sent{q, {"answers", int64s, []int64{2, 1}, bytesOf([]int64{1, n})}}, badInput, "answers", "vector 100"},
 		{"k of a graph", "graph", object{"handle": handle, "k": 0}, nil, badInput, "k", "at least 1"},
 		{"pairs without score", "pairs", object{"handle": handle}, nil, badInput, "min_score", "missing"},
 		{"pairs of no cosine", "pairs", object{"handle": cosines.Handle, "min_score": 1.5}, nil, badInput, "min_score", "1.5: cosines are at most 1"},
-		{"most pairs", "pairs", object{"handle": handle, "min_score": -1000, "most": 5}, nil, badInput, "most", "pairs"},
+		{"most pairs", "pairs", object{"handle": handle, "min_score": -1000, "max_pairs": 5}, nil, badInput, "max_pairs", "pairs"},
 		{"rows to verify", "verify", object{"handle": handle, "k": 1}, []sent{q}, badInput, "rows", "missing"},
 		{"free", "free", object{"handle": 99}, nil, unknownHandle, "handle", "99"},
 		{"unmap", "unmap", object{"segment": 99}, nil, badInput, "segment", "99"},
@@ -393,7 +393,7 @@ func TestDeadline(t *testing.T) {
 	rows := randomRows(1, 2000, dim)
 	handle := c.built(rows, dim)
 	header, body := frameOf(50, "search", object{"handle": handle, "k": 3}, floats("queries", 2000, dim, rows))
-	header = append(header[:len(header)-1], `,"timeout_ms":0.0001}`...)
+	header = append(header[:len(header)-1], `,"deadline_ms":0.0001}`...)
 	if err := sendFrame(c.link, header, body, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -406,7 +406,7 @@ func TestDeadline(t *testing.T) {
 		t.Errorf("complete %v, stopped by %q; a deadline is wanted", reply.Complete, got.StoppedBy)
 	}
 	header, body = frameOf(51, "build", object{"metric": "ip"}, floats("vectors", 2000, dim, rows))
-	header = append(header[:len(header)-1], `,"timeout_ms":0.0001}`...)
+	header = append(header[:len(header)-1], `,"deadline_ms":0.0001}`...)
 	if err := sendFrame(c.link, header, body, nil); err != nil {
 		t.Fatal(err)
 	}

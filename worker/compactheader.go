@@ -24,7 +24,7 @@ var places = [...]string{inBody, inSegment}
 
 // What numbers in compact headers stand for: names and types of a search's arrays, and its method.
 var (
-	arrayNames = []string{"queries", "changes", "ks", "floors", "ceilings", "exclude_lims", "exclude", "candidates_lims", "candidates", "allow", "mask", "deny"}
+	arrayNames = []string{"queries", "changes", "ks", "floors", "ceilings", "exclude_lims", "exclude", "candidates_lims", "candidates", "filter", "mask", "exclude_all"}
 	arrayTypes = []dtype{float32s, float64s, int32s, int64s, bools}
 	methods    = batch.Methods()
 )
@@ -32,7 +32,7 @@ var (
 // readCompact decodes the compact header of a search:
 //
 //	0  u8 compactSearch, u8 method, u8 arrays, u8 1 for progress, u32 0
-//	8  i64 id, i64 handle, i64 k, f64 delta, f64 epsilon, f64 timeout_ms
+//	8  i64 id, i64 handle, i64 k, f64 delta, f64 epsilon, f64 deadline_ms
 //	56 of each array: u8 name, u8 dtype, u8 place, u8 dimensions, u32 0, i64 rows, i64 columns, i64 segment, i64 offset
 //
 // Methods are numbered as in hello, names and types as there in compact_arrays and compact_types.
@@ -45,7 +45,7 @@ func readCompact(b []byte) (r request, err error) {
 	}
 	number := func(at int) int64 { return int64(order.Uint64(b[at:])) }
 	figure := func(at int) float64 { return math.Float64frombits(order.Uint64(b[at:])) }
-	r = request{ID: number(8), Op: "search", TimeoutMS: figure(48), Progress: b[3] == 1,
+	r = request{ID: number(8), Op: "search", DeadlineMS: figure(48), Progress: b[3] == 1,
 		compact: &searching{Handle: number(16), K: int(number(24)), Method: methods[b[1]], Delta: figure(32), Epsilon: figure(40)}}
 	r.Arrays = make([]descriptor, 0, b[2])
 	shapes := make([]int64, 2*int(b[2]))

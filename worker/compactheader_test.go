@@ -42,7 +42,7 @@ func TestCompactSearch(t *testing.T) {
 	rows := randomRows(1, n, dim)
 	handle := c.built(rows, dim)
 	for _, m := range []int{1, 3, promptQueries + 1} {
-		arrays := []sent{floats("queries", m, dim, rows[:m*dim]), integers("deny", 7, 2)}
+		arrays := []sent{floats("queries", m, dim, rows[:m*dim]), integers("exclude_all", 7, 2)}
 		for _, method := range []batch.Method{batch.Auto, batch.Certain, batch.Adaptive} {
 			want := c.must(nil, "search", object{"handle": handle, "k": k, "method": method, "delta": .05}, arrays...)
 			var reply searched

@@ -31,7 +31,7 @@ func (c *call) compare(ctx context.Context) (*comparison, error) {
 		given bool
 	}{{"min_score", f.MinScore != nil}, {"max_score", f.MaxScore != nil}, {"epsilon", f.Epsilon != 0 || f.Relative}, {"limit", f.Limit != 0}, {"looks", f.Looks}} {
 		if x.given {
-			return nil, wrong(x.name, "answers are compared with the k best of all atoms")
+			return nil, wrong(x.name, "answers are compared with the k best of all vectors")
 		}
 	}
 	given, m, width, err := c.integers("answers")
@@ -49,7 +49,7 @@ func (c *call) compare(ctx context.Context) (*comparison, error) {
 		f.K = width
 	}
 	if f.K > width {
-		return nil, wrong("k", "%d, and the answers have %d atoms", f.K, width).within(width)
+		return nil, wrong("k", "%d, and the answers have %d vectors", f.K, width).within(width)
 	}
 	s, err := c.newSearch(ctx, &f, false)
 	if err != nil {
@@ -68,8 +68,8 @@ func (c *call) compare(ctx context.Context) (*comparison, error) {
 
 func (p *comparison) read(given []int64, m, width int, states *array) error {
 	switch {
-	case p.goals.K != nil || p.goals.MinScore != nil || p.goals.MaxScore != nil || p.goals.Exclude != nil || p.goals.allow != nil || p.goals.deny != nil:
-		return wrong("answers", "answers are compared with the k best of all atoms, without goals and filters")
+	case p.goals.K != nil || p.goals.MinScore != nil || p.goals.MaxScore != nil || p.goals.Exclude != nil || p.goals.filter != nil || p.goals.excluded != nil:
+		return wrong("answers", "answers are compared with the k best of all vectors, without goals and filters")
 	case m != p.m:
 		return wrong("answers", "%d rows for %d queries", m, p.m).within(p.m)
 	case width == 0:
@@ -94,12 +94,12 @@ func (p *comparison) read(given []int64, m, width int, states *array) error {
 			case id == -1: // padding
 				continue
 			case id < 0 || id >= int64(p.index.N):
-				return wrong("answers", "rank %d: atom %d; the atoms are 0 to %d", at+1, id, p.index.N-1).at(int64(j))
+				return wrong("answers", "rank %d: vector %d; the vectors are 0 to %d", at+1, id, p.index.N-1).at(int64(j))
 			default:
 				p.answers.Rows = append(p.answers.Rows, id)
 				if stated != nil {
 					if x := stated[j*width+at]; x != x {
-						return wrong("scores", "rank %d: NaN, and atom %d is there", at+1, id).at(int64(j))
+						return wrong("scores", "rank %d: NaN, and vector %d is there", at+1, id).at(int64(j))
 					}
 					p.scores = append(p.scores, stated[j*width+at])
 				}

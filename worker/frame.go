@@ -9,7 +9,7 @@ import (
 )
 
 // Protocol is the version of the protocol.
-const Protocol = 3
+const Protocol = 4
 
 // Limits of a frame.
 const (

@@ -5,8 +5,8 @@ import "thresher/tasks"
 // goals are what the queries of a call ask for: each for itself, and all of them.
 type goals struct {
 	tasks.Goals
-	allow, deny []int64
-	masked      bool // allow is from a mask
+	filter, excluded []int64 // of all queries
+	masked           bool    // filter is from a mask
 }
 
 // readGoals reads the arrays of goals of m queries over n atoms.
@@ -34,23 +34,23 @@ func (c *call) readGoals(m, n int, withCandidates bool) (g *goals, err error) {
 			return nil, err
 		}
 	}
-	if g.allow, err = c.rowNumbers("allow", -1); err != nil {
+	if g.filter, err = c.rowNumbers("filter", -1); err != nil {
 		return nil, err
 	}
-	if g.deny, err = c.rowNumbers("deny", -1); err != nil {
+	if g.excluded, err = c.rowNumbers("exclude_all", -1); err != nil {
 		return nil, err
 	}
 	mask, err := vector[uint8](c.arguments, "mask", n, bools)
 	if mask == nil || err != nil {
 		return g, err
 	}
-	if g.allow != nil {
-		return nil, wrong("mask", "allow is given too; one of them says which atoms may be returned")
+	if g.filter != nil {
+		return nil, wrong("mask", "filter is given too; one of them says which vectors may be returned")
 	}
-	g.allow, g.masked = []int64{}, true
+	g.filter, g.masked = []int64{}, true
 	for i, b := range mask {
 		if b != 0 {
-			g.allow = append(g.allow, int64(i))
+			g.filter = append(g.filter, int64(i))
 		}
 	}
 	return g, nil
@@ -94,10 +94,8 @@ func (g *goals) located(err error) error {
 		f.Argument = "ks"
 	case f.Argument == "filter" && g.masked:
 		f.Argument = "mask"
-	case f.Argument == "filter":
-		f.Argument = "allow"
-	case f.Argument == "exclude" && f.Row == nil && g.deny != nil:
-		f.Argument = "deny"
+	case f.Argument == "exclude" && f.Row == nil && g.excluded != nil:
+		f.Argument = "exclude_all"
 	case f.Argument == "exclude_self":
 		f.Argument = "self_first"
 	}

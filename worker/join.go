@@ -86,7 +86,7 @@ func (c *call) pairs(ctx context.Context) (any, *reply, error) {
 		MinScore *float64     `json:"min_score"`
 		Method   batch.Method `json:"method"`
 		Delta    float64      `json:"delta"`
-		Most     int64        `json:"most"`
+		MaxPairs int64        `json:"max_pairs"`
 	}
 	if err := c.fields(&f); err != nil {
 		return nil, nil, err
@@ -94,8 +94,8 @@ func (c *call) pairs(ctx context.Context) (any, *reply, error) {
 	switch {
 	case f.MinScore == nil || math.IsNaN(*f.MinScore):
 		return nil, nil, wrong("min_score", "is missing")
-	case f.Most < 0:
-		return nil, nil, wrong("most", "%d, at least 1, or 0 for no limit", f.Most)
+	case f.MaxPairs < 0:
+		return nil, nil, wrong("max_pairs", "%d, at least 1, or 0 for no limit", f.MaxPairs)
 	}
 	v, err := c.s.registry.hold(f.Handle)
 	if err != nil {
@@ -113,7 +113,7 @@ func (c *call) pairs(ctx context.Context) (any, *reply, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	o := tasks.PairOptions{PairOptions: join.PairOptions{MinScore: *f.MinScore, Method: f.Method, Delta: f.Delta, Stored: true}, MaxPairs: f.Most}
+	o := tasks.PairOptions{PairOptions: join.PairOptions{MinScore: *f.MinScore, Method: f.Method, Delta: f.Delta, Stored: true}, MaxPairs: f.MaxPairs}
 	if others != nil {
 		if o.With, err = c.otherRows(v, others, changes); err != nil {
 			return nil, nil, err
@@ -178,7 +178,7 @@ func (c *call) otherRows(v *index, others *array, changes []float64) (dataset.Re
 func pairFailure(err error, table bool) error {
 	var limit *tasks.PairLimitError
 	if errors.As(err, &limit) {
-		return wrong("most", "%d pairs among %s; move min_score, or raise most", limit.Pairs, limit.Among()).within(limit.Limit)
+		return wrong("max_pairs", "%d pairs among %s; move min_score, or raise max_pairs", limit.Pairs, limit.Among()).within(limit.Limit)
 	}
 	var row *join.RowError
 	if table && errors.As(err, &row) {

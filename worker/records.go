@@ -27,7 +27,7 @@ func layouts() map[dtype][][2]string {
 	return map[dtype][][2]string{
 		certificates: {
 			{"method", "<i2"}, {"guarantee", "<i2"}, {"law", "<i2"}, {"stopped_by", "<i2"}, {"plan", "<i2"}, {"backend", "<i2"},
-			{"exact", "|b1"}, {"floor", "|b1"}, {"dense", "|b1"}, {"reserved", "|u1"}, {"candidates_given", "<i4"}, {"candidates_right", "<i4"},
+			{"exact", "|b1"}, {"threshold_before", "|b1"}, {"dense", "|b1"}, {"reserved", "|u1"}, {"candidates_given", "<i4"}, {"candidates_right", "<i4"},
 			{"delta", "<f8"}, {"epsilon", "<f8"}, {"threshold", "<f8"}, {"open_bound", "<f8"}, {"predicted_survivors", "<f8"}, {"predicted_ns", "<f8"},
 			{"pulls", "<i8"}, {"dense_pulls", "<i8"}, {"bytes", "<i8"}, {"rows_scored", "<i8"},
 			{"vectors_change", "<f8"}, {"query_change", "<f8"},
@@ -120,7 +120,7 @@ func (t *tables) appendCertificate(b []byte, c *batch.Certificate) []byte {
 	if c.Candidates != nil {
 		given, right = int32(c.Candidates.Given), int32(c.Candidates.Right)
 	}
-	b = append(b, flag(c.Exact), flag(c.Floor), flag(c.Fallback != ""), 0)
+	b = append(b, flag(c.Exact), flag(c.ThresholdBefore), flag(c.Fallback != ""), 0)
 	b = order.AppendUint32(order.AppendUint32(b, uint32(given)), uint32(right))
 	for _, x := range [...]uint64{
 		math.Float64bits(c.Delta), math.Float64bits(c.Epsilon), float(c.Threshold), float(c.OpenBound), math.Float64bits(c.Predicted), math.Float64bits(c.PredictedCost),

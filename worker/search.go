@@ -120,7 +120,7 @@ func (s *search) read(f *searching, withCandidates bool) error {
 	if err := s.checkSelves(); err != nil {
 		return err
 	}
-	s.req.Filter, s.req.Exclude = s.goals.allow, s.goals.deny
+	s.req.Filter, s.req.Exclude = s.goals.filter, s.goals.excluded
 	s.k = min(s.goals.MaxK(f.K), s.index.N)
 	return nil
 }
@@ -240,7 +240,7 @@ func (c *call) searchFor(ctx context.Context, f *searching) (any, *reply, error)
 		return nil, nil, err
 	}
 	if s.k == 0 {
-		return nil, nil, wrong("k", "0, at least 1; range finds all atoms above a score")
+		return nil, nil, wrong("k", "0, at least 1; range finds all vectors above a score")
 	}
 	n, k := int64(s.m), int64(s.k)
 	if err := c.fits("k", n*(answerBytes*k+certificateBytes)); err != nil {
@@ -296,7 +296,7 @@ func (c *call) rangeSearch(ctx context.Context) (any, *reply, error) {
 	case s.goals.K != nil:
 		return nil, nil, wrong("ks", "range has no k; search has")
 	case f.MinScore == nil && s.goals.MinScore == nil:
-		return nil, nil, wrong("min_score", "is missing; range finds all atoms that reach it")
+		return nil, nil, wrong("min_score", "is missing; range finds all vectors that reach it")
 	case s.goals.MinScore != nil && f.MinScore == nil:
 		for j, x := range s.goals.MinScore {
 			if math.IsNaN(x) {

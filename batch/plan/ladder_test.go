@@ -61,12 +61,12 @@ func TestChoice(t *testing.T) {
 		{"everything passes, adaptive", Adaptive, func(p *problem) { p.curves = same(1, 1) }, "whole,rescore"},
 		{"nothing passes", Auto, func(p *problem) { p.curves = same(1e-7, 1e-7) }, "32,rescore"},
 		{"a whole row tells no more than a prefix", Auto, func(p *problem) { p.curves = same(.01, .01) }, "32,rescore"},
-		{"few atoms", Auto, func(p *problem) { p.arms, p.atoms = 40, 40 }, "dense"},
-		{"few atoms allowed", Auto, func(p *problem) { p.arms, p.panels = 40, 40 }, "gather"},
-		{"few atoms allowed, exact", Exact, func(p *problem) { p.arms, p.panels = 40, 40 }, "gather"},
-		{"few atoms allowed, certain", Certain, func(p *problem) { p.arms, p.panels = 40, 40 }, "gather"},
-		{"few atoms allowed, adaptive", Adaptive, func(p *problem) { p.arms, p.panels = 40, 40 }, "gather"},
-		{"few atoms allowed, by costs of before", Auto, func(p *problem) { p.arms, p.panels, p.costs.Gather = 40, 40, 0 }, "gather"},
+		{"few vectors", Auto, func(p *problem) { p.arms, p.atoms = 40, 40 }, "dense"},
+		{"few vectors allowed", Auto, func(p *problem) { p.arms, p.panels = 40, 40 }, "gather"},
+		{"few vectors allowed, exact", Exact, func(p *problem) { p.arms, p.panels = 40, 40 }, "gather"},
+		{"few vectors allowed, certain", Certain, func(p *problem) { p.arms, p.panels = 40, 40 }, "gather"},
+		{"few vectors allowed, adaptive", Adaptive, func(p *problem) { p.arms, p.panels = 40, 40 }, "gather"},
+		{"few vectors allowed, by costs of before", Auto, func(p *problem) { p.arms, p.panels, p.costs.Gather = 40, 40, 0 }, "gather"},
 		{"a sixth allowed, anywhere", Auto, func(p *problem) { p.arms = 10000 }, "64,whole,rescore"},
 		{"a sixth allowed, anywhere, and most of them wanted", Auto, func(p *problem) { p.arms, p.k = 10000, 9000 }, "gather"},
 		{"a hundredth allowed, anywhere", Auto, func(p *problem) { p.arms, p.panels = 600, 446 }, "gather"},
@@ -204,7 +204,7 @@ func drawn(t *rapid.T) *problem {
 			pilot.Candidates = append(pilot.Candidates, row)
 		}
 	}
-	if rapid.Bool().Draw(t, "thresholds of the first atoms") {
+	if rapid.Bool().Draw(t, "thresholds of the first vectors") {
 		more := rapid.Float64Range(0, 1).Draw(t, "more by early thresholds") // share kept of the arms that final ones drop
 		rise := func(all [][]float64) (out [][]float64) {
 			for _, row := range all {

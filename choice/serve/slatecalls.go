@@ -132,13 +132,18 @@ func (s *Slates) delete(r extension.Call, w http.ResponseWriter) error {
 	return nil
 }
 
-func (s *Slates) recommend(r extension.Call, _ http.ResponseWriter) error {
+func (s *Slates) recommend(r extension.Call, w http.ResponseWriter) error {
 	key, err := r.Key()
 	if err != nil {
 		return err
 	}
 	return s.held(r, func(ctx context.Context, c *call) error {
-		req, err := slates.DecodeRequest(c.body, s.limits())
+		limits, deadline := s.limits(), "deadline_ms"
+		limits.Former = func(name string) {
+			deadline = name
+			w.Header().Set("Deprecation", extension.DeprecatedSince)
+		}
+		req, err := slates.DecodeRequest(c.body, limits)
 		if err != nil {
 			return err
 		}
@@ -148,10 +153,10 @@ func (s *Slates) recommend(r extension.Call, _ http.ResponseWriter) error {
 		}
 		defer v.Release()
 		defer s.interactive()()
-		if req.TimeoutMS > 0 {
-			left := time.Duration(req.TimeoutMS*float64(time.Millisecond)) - c.queued
+		if req.DeadlineMS > 0 {
+			left := time.Duration(req.DeadlineMS*float64(time.Millisecond)) - c.queued
 			if left <= 0 {
-				return problem.New(problem.Deadline, "the deadline passed while the request waited for a slot").In("timeout_ms")
+				return problem.New(problem.Deadline, "the deadline passed while the request waited for a slot").In(deadline)
 			}
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeout(ctx, left)

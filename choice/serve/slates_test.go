@@ -108,7 +108,7 @@ func TestSlates(t *testing.T) {
 				zero++
 			}
 			if it.ID%3 == 1 || it.ID >= 50 {
-				t.Errorf("atom %d is in a slate", it.ID)
+				t.Errorf("vector %d is in a slate", it.ID)
 			}
 		}
 		if len(slate.Items) == 0 || len(slate.Items) > 3 || cost > 6 || zero > 1 || slate.Alpha <= 0 {

@@ -24,7 +24,7 @@ type atomIDs struct {
 
 const ambiguous = -1
 
-var errSeveral = errors.New("several atoms")
+var errSeveral = errors.New("several vectors")
 
 // rows returns the row numbers of the atoms of an answer. Texts are looked up; integers are what
 // a.integers says. Of atoms that share a text, the row number of the
@@ -71,7 +71,7 @@ func (a *atomIDs) find(name string) (int, error) {
 	row, ok := a.row[name]
 	switch {
 	case !ok:
-		return 0, fmt.Errorf("no atom of %s has the id %.60q", a.file, name)
+		return 0, fmt.Errorf("no vector of %s has the id %.60q", a.file, name)
 	case row == ambiguous:
 		return 0, fmt.Errorf("%w of %s have the id %.60q", errSeveral, a.file, name)
 	}

@@ -65,13 +65,13 @@ func (a *app) loadAtoms(ctx context.Context, in input, opt *dataset.Options, o *
 		return nil, in.named(err)
 	}
 	if m.Rows == 0 {
-		return nil, fmt.Errorf("%s: no atoms", in.name)
+		return nil, fmt.Errorf("%s: no vectors", in.name)
 	}
 	if err := checkIDs(in.name, m.IDs); err != nil {
 		return nil, err
 	}
 	loaded := time.Now()
-	p := a.NewProgress("preparing atoms")
+	p := a.NewProgress("preparing vectors")
 	defer p.Done()
 	o.Progress = p.Set
 	o.Origin, o.Change = dataset.OriginOf(r), dataset.ChangeOf(r)

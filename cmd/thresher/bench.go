@@ -43,13 +43,13 @@ method reads, which does not depend on the machine.
 With --plans, time every ladder of looks that the planner considers, the scan of all
 codes, the dense scan, and the planner's choice: regret is the time of the choice
 divided by that of the best. Predicted and measured times are in ns of one core for
-each atom and query (processor time where the system reports it). The planner
+each vector and query (processor time where the system reports it). The planner
 predicts for many queries, so --count should be 64 or more.
 
 With --calibrate, measure the planner's cost table again and store it for later runs;
 with --json, print it in the format that --costs reads.
 
-Wrong answers are counted against float64 scores of all atoms.
+Wrong answers are counted against float64 scores of all vectors.
 
 Generated sets: gaussian (iid normal, hard), embeddings (power-law spectrum) and
 normal-custom (arXiv 2212.07551).`,
@@ -64,13 +64,13 @@ normal-custom (arXiv 2212.07551).`,
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.atoms, "vectors", "", "`file` of atoms")
-	fs.StringVar(&f.atomsColumn, vectorsColumnFlag, "", columnHelp("the atoms"))
+	fs.StringVar(&f.atoms, "vectors", "", "`file` of vectors")
+	fs.StringVar(&f.atomsColumn, vectorsColumnFlag, "", columnHelp("the vectors"))
 	fs.StringVar(&f.queries, "queries", "", "`file` of queries")
 	fs.StringVar(&f.queriesColumn, "queries-column", "", columnHelp("the queries"))
 	a.reading.add(fs)
 	fs.StringSliceVar(&f.sets, "set", []string{"embeddings"}, "generated `sets` instead of files")
-	fs.IntSliceVarP(&f.ks, "ks", "k", []int{1, 10}, "numbers of atoms wanted")
+	fs.IntSliceVarP(&f.ks, "ks", "k", []int{1, 10}, "numbers of vectors wanted")
 	fs.IntVar(&f.count, "count", 64, "queries to use, from the first")
 	fs.IntVar(&f.repeats, "repeats", 5, "timed rounds")
 	fs.BoolVar(&f.pulls, "pulls", false, "count coordinates and bytes instead of timing")

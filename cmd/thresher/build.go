@@ -24,19 +24,19 @@ func newBuildCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "build --vectors FILE --metric NAME --out FILE.thresher",
 		Short: "Build a collection once, to search it many times",
-		Long: `Build a collection: rotate and code the atoms and write them to one file, which
+		Long: `Build a collection: rotate and code the vectors and write them to one file, which
 search, bench and verify accept as --vectors. Opening the file verifies its checksums
 and maps it into memory. The file keeps its --seed, 1 by default, so that builds
-repeat; use a secret one if users may search for queries that fail. Ids of the atoms
+repeat; use a secret one if users may search for queries that fail. Ids of the vectors
 are kept beside it, in FILE.thresher.ids.npz; every command reads them.`,
 		Example: `  thresher build --vectors A.parquet --metric cosine --ids id --out A.thresher`,
 		Args:    cli.NoArguments,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runBuild(cmd, f) },
 	}
-	cmd.Flags().StringVar(&f.atoms, "vectors", "", "`file` of atoms; - is standard input")
+	cmd.Flags().StringVar(&f.atoms, "vectors", "", "`file` of vectors; - is standard input")
 	cmd.Flags().StringVar(&f.column, vectorsColumnFlag, "", columnHelp("the vectors"))
 	a.reading.add(cmd.Flags())
-	cmd.Flags().StringVar(&f.ids, "ids", "", "`column` of the atoms' ids (default: the column id, if there is one)")
+	cmd.Flags().StringVar(&f.ids, "ids", "", "`column` of the vectors' ids (default: the column id, if there is one)")
 	cmd.Flags().StringVar(&f.out, "out", "", "`file` to write, ending in "+collectionSuffix)
 	cmd.Flags().BoolVar(&f.force, "overwrite", false, "overwrite the output")
 	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON object on stdout")
@@ -75,7 +75,7 @@ func (a *app) runBuild(cmd *cobra.Command, f *buildFlags) error {
 	columns := columnsOf(dataset.LayoutOf(r), nil)
 
 	begun := time.Now()
-	p := a.NewProgress("preparing atoms")
+	p := a.NewProgress("preparing vectors")
 	defer p.Done()
 	o.Progress, o.Coordinates = p.Set, dataset.LayoutOf(r).Coordinates()
 	src := &idsKept{Reader: r, file: in.name}

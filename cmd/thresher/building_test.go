@@ -30,7 +30,7 @@ func TestFewQueriesBuildNothing(t *testing.T) {
 		thresher(t, args...).WantCode(t, cli.ExitOK)
 		runtime.ReadMemStats(&after)
 		if took := after.TotalAlloc - before.TotalAlloc; took > 4*n*dim/2 {
-			t.Errorf("%s of %d bytes of atoms allocated %d bytes", verb, 4*n*dim, took)
+			t.Errorf("%s of %d bytes of vectors allocated %d bytes", verb, 4*n*dim, took)
 		}
 		if plans := strings.Count(string(clitest.ReadFile(t, answers)), `"plan":"dense, no building"`); plans != 3 {
 			t.Errorf("%s: %d of 3 answers built nothing", verb, plans)

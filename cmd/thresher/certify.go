@@ -28,15 +28,15 @@ func newCertifyCommand(a *app) *cobra.Command {
 		Short: "Prove or correct the answers of an index or a database",
 		Long: `Prove or correct the answers of an index, a database or any other program.
 
-Their atoms are the candidates of a search: scored first, they give it a threshold from
+Their vectors are the candidates of a search: scored first, they give it a threshold from
 the start. The answers written to --out are those that search would give without them,
 each with its certificate, --method certain unless told otherwise; the summary counts the
-answers that were right, the atoms that were missing, and the stated scores that are not
-the atoms' (inner products, cosines or distances in any usual form). --out, --resume and
+answers that were right, the vectors that were missing, and the stated scores that are not
+the vectors' (inner products, cosines or distances in any usual form). --out, --resume and
 the other flags are those of search.
 
-Answers are in the order of the queries. Their ids are row numbers of the atoms or, where
-the atoms have an id column, its ids. Without -k, k is the length of the longest answer.`,
+Answers are in the order of the queries. Their ids are row numbers of the vectors or, where
+the vectors have an id column, its ids. Without -k, k is the length of the longest answer.`,
 		Example: `  thresher certify --vectors A.npy --queries Q.npy --metric cosine --answers theirs.npz --out proven.npz`,
 		Args:    cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -130,7 +130,7 @@ func (s *search) setGoals(req *batch.Request, first int64) (others []dataset.Res
 		}
 		for at, id := range others[j].Rows {
 			if id < 0 || id >= int64(s.atoms.N) {
-				return nil, fmt.Errorf("%s: query %d: atom %d at rank %d; the atoms of %s are 0 to %d", s.in.candidates.name, first+int64(j), id, at+1, s.in.atoms.name, s.atoms.N-1)
+				return nil, fmt.Errorf("%s: query %d: vector %d at rank %d; the vectors of %s are 0 to %d", s.in.candidates.name, first+int64(j), id, at+1, s.in.atoms.name, s.atoms.N-1)
 			}
 		}
 		req.Goals[j].Candidates = others[j].Rows

@@ -44,7 +44,7 @@ func TestCertify(t *testing.T) {
 	}
 	text := thresher(t, "certify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", worse, "--out", out, "--overwrite", "-k2")
 	text.WantCode(t, cli.ExitOK)
-	for _, want := range []string{"recall 0.8750; 150 of 200 answers were right", "50 answers, which lacked 50 atoms"} {
+	for _, want := range []string{"recall 0.8750; 150 of 200 answers were right", "50 answers, which lacked 50 vectors"} {
 		if !strings.Contains(text.Err, want) {
 			t.Errorf("summary lacks %q:\n%s", want, text.Err)
 		}
@@ -79,7 +79,7 @@ func TestCertifyUnwanted(t *testing.T) {
 			t.Errorf("%q: %+v", c.args, s)
 		}
 		text := thresher(t, args...).Err
-		if says := "; " + c.scores + " are not the atoms'"; strings.Contains(text, "not the atoms'") != (c.scores != "") || c.scores != "" && !strings.Contains(text, says) {
+		if says := "; " + c.scores + " are not the vectors'"; strings.Contains(text, "not the vectors'") != (c.scores != "") || c.scores != "" && !strings.Contains(text, says) {
 			t.Errorf("%q: the summary lacks %q:\n%s", c.args, says, text)
 		}
 		held := strings.Contains(text, "may not be returned")
@@ -280,7 +280,7 @@ func TestCertifyRefusesBadInput(t *testing.T) {
 		want []string
 	}{
 		{"no answers named", []string{"certify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--out", out}, []string{"certify", "--answers"}},
-		{"an atom that does not exist", []string{"certify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", outside, "--out", out}, []string{"outside.jsonl", "query 17", "atom 60 at rank 3", "0 to 59"}},
+		{"a vector that does not exist", []string{"certify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", outside, "--out", out}, []string{"outside.jsonl", "query 17", "vector 60 at rank 3", "0 to 59"}},
 		{"answers of other queries", []string{"certify", "--vectors", atoms, "--metric", "ip", "--queries", fewer, "--answers", answers, "--out", out}, []string{"200 answers", "199 queries", "fewer.npy"}},
 		{"candidates of other queries", []string{"search", "--vectors", atoms, "--metric", "ip", "--queries", fewer, "--candidates", answers, "--out", out}, []string{"200 answers", "199 queries"}},
 		{"the answers as output", []string{"certify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--out", answers, "--overwrite"}, []string{"r.jsonl", "overwritten"}},

@@ -65,7 +65,7 @@ func (e *exclusions) resolve(ids *atomIDs, n int) error {
 	e.ids, e.n = ids, n
 	e.ids.counted = "entry"
 	if limit := e.lists.Limit(); e.ids.column == "" && limit >= 0 && limit != int64(n) {
-		return fmt.Errorf("%s: the matrix has %d columns, and %s has %d atoms: is it of another collection?", e.in.name, limit, ids.file, n)
+		return fmt.Errorf("%s: the matrix has %d columns, and %s has %d vectors: is it of another collection?", e.in.name, limit, ids.file, n)
 	}
 	if e.lists.Limit() > 0 { // columns of a matrix are rows
 		return nil
@@ -108,7 +108,7 @@ func (e *exclusions) rows(list dataset.List) ([]int64, error) {
 	}
 	for at, row := range rows {
 		if row < 0 || row >= int64(e.n) {
-			return nil, fmt.Errorf("entry %d: atom %d; the atoms of %s are 0 to %d", at+1, row, e.ids.file, e.n-1)
+			return nil, fmt.Errorf("entry %d: vector %d; the vectors of %s are 0 to %d", at+1, row, e.ids.file, e.n-1)
 		}
 	}
 	return slices.Clone(rows), nil

@@ -213,11 +213,11 @@ func TestExcludeRefusesBadInput(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{"an atom outside the matrix", search(queries, outside), []string{"outside.npz:indices", "row 2", "id 60 of row 17", "[0, 60)"}},
-		{"an atom that does not exist", search(queries, outsideLines), []string{"outside.jsonl", "query 17", "entry 3", "atom 60", "0 to 59"}},
-		{"a negative atom", search(queries, negative), []string{"negative.jsonl", "query 199", "entry 1", "atom -1"}},
-		{"a matrix of another collection", search(queries, foreign), []string{"foreign.npz", "61 columns", "60 atoms", "another collection"}},
-		{"a matrix of fewer atoms", search(queries, narrow), []string{"narrow.npz", "59 columns", "60 atoms", "another collection"}},
+		{"a vector outside the matrix", search(queries, outside), []string{"outside.npz:indices", "row 2", "id 60 of row 17", "[0, 60)"}},
+		{"a vector that does not exist", search(queries, outsideLines), []string{"outside.jsonl", "query 17", "entry 3", "vector 60", "0 to 59"}},
+		{"a negative vector", search(queries, negative), []string{"negative.jsonl", "query 199", "entry 1", "vector -1"}},
+		{"a matrix of another collection", search(queries, foreign), []string{"foreign.npz", "61 columns", "60 vectors", "another collection"}},
+		{"a matrix of fewer vectors", search(queries, narrow), []string{"narrow.npz", "59 columns", "60 vectors", "another collection"}},
 		{"fewer lists", search(queries, fewer), []string{"fewer.npz has 199 lists", "200 queries", "q.npy"}},
 		{"more lists", search(queries, more), []string{"more.jsonl has more than 200 lists", "200 queries", "q.npy"}},
 		{"a list of a query far beyond", search(queries, far), []string{"far.jsonl has more than 200 lists"}},
@@ -231,7 +231,7 @@ func TestExcludeRefusesBadInput(t *testing.T) {
 		{"two from standard input", search("-", "-"), []string{"search", "only one"}},
 		{"two from standard input to verify", []string{"verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", "-", "--exclude", "-"}, []string{"verify", "only one"}},
 		{"fewer lists to verify", []string{"verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--exclude", fewer}, []string{"fewer.npz has 199 lists"}},
-		{"an atom that does not exist to verify", []string{"verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--exclude", outsideLines}, []string{"query 17", "atom 60"}},
+		{"a vector that does not exist to verify", []string{"verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--exclude", outsideLines}, []string{"query 17", "vector 60"}},
 		{"a published method", search(queries, jsonLists(t, dir, "ok.jsonl", lists), "--method", "bucket-ae", "--chunk", "1"), nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -12,5 +12,6 @@ func formerFlags() cli.FormerFlags {
 		"ceiling-column": "max-score-column",
 		"force":          "overwrite",
 		"misses":         "missed",
+		"timeout":        "deadline",
 	}
 }

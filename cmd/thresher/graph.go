@@ -29,10 +29,10 @@ func newGraphCommand(a *app) *cobra.Command {
 	f := &graphFlags{searchFlags: searchFlags{verb: graph}}
 	cmd := &cobra.Command{
 		Use:   "graph --vectors FILE [--metric NAME] -k N --out FILE",
-		Short: "Find the k nearest neighbours of every atom: a k-NN graph",
-		Long: `Find the k nearest neighbours of every atom among the other atoms: a k-NN graph.
+		Short: "Find the k nearest neighbours of every vector: a k-NN graph",
+		Long: `Find the k nearest neighbours of every vector among the other vectors: a k-NN graph.
 
-An atom is no neighbour of itself; duplicates of it are. The search is --method certain
+A vector is no neighbour of itself; duplicates of it are. The search is --method certain
 unless told otherwise, so every row is right. --out is one of
 
   .npz      sparse matrix for scipy.sparse.load_npz (CSR, float32): column j of row i
@@ -55,20 +55,20 @@ was killed.`,
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&f.atoms, "vectors", "", atomsHelp)
-	fs.StringVar(&f.atomsColumn, vectorsColumnFlag, "", columnHelp("the atoms"))
+	fs.StringVar(&f.atomsColumn, vectorsColumnFlag, "", columnHelp("the vectors"))
 	a.reading.add(fs)
-	fs.StringVar(&f.ids, "ids", "", "`column` of the atoms' ids (default: the column id, if there is one)")
+	fs.StringVar(&f.ids, "ids", "", "`column` of the vectors' ids (default: the column id, if there is one)")
 	fs.StringVar(&f.out, "out", "", "`file` for the graph, ending in .npz, .parquet or .jsonl")
 	fs.StringVar(&f.certificates, "certificates", "", "`file` (.jsonl) for the certificate of every row")
-	fs.BoolVar(&f.symmetric, "symmetric", false, "join two atoms if either is a neighbour of the other; the edge has their score in both directions")
-	fs.BoolVar(&f.mutual, "mutual", false, "join two atoms if each is a neighbour of the other")
+	fs.BoolVar(&f.symmetric, "symmetric", false, "join two vectors if either is a neighbour of the other; the edge has their score in both directions")
+	fs.BoolVar(&f.mutual, "mutual", false, "join two vectors if each is a neighbour of the other")
 	fs.BoolVar(&f.distances, "distances", false, "write distances instead of scores")
-	fs.StringVar(&f.way, "way", string(join.ByCost), "how atoms are searched: one by one (`rows`), each pair of atoms once (pairs; method certain), or as is forecast to be faster (auto)")
+	fs.StringVar(&f.way, "way", string(join.ByCost), "how vectors are searched: one by one (`rows`), each pair of vectors once (pairs; method certain), or as is forecast to be faster (auto)")
 	fs.BoolVar(&f.resume, "resume", false, "continue a run that was killed; keeps FILE.progress at the end, so that the same command, given again, finds that all is done")
 	fs.BoolVar(&f.force, "overwrite", false, "overwrite outputs")
 	fs.BoolVar(&f.json, "json", false, "summary as one JSON object on stdout")
 	addSettings(cmd, append(searchSettings(), batch.PublishedNames()...)...)
-	fs.Lookup("k").Usage = "neighbours of each atom"
+	fs.Lookup("k").Usage = "neighbours of each vector"
 	fs.Lookup("method").DefValue = certainByDefault
 	return cmd
 }
@@ -156,7 +156,7 @@ func (g *graphSearch) options() tasks.GraphOptions {
 func (g *graphSearch) buildRequest() (batch.Request, error) {
 	c, n := g.Config, g.atoms.N
 	if g.k > n-1 && n > 1 {
-		g.warnings = append(g.warnings, fmt.Sprintf("k reduced from %d to %d, the atoms other than the query itself", g.k, n-1))
+		g.warnings = append(g.warnings, fmt.Sprintf("k reduced from %d to %d, the vectors other than the query itself", g.k, n-1))
 		g.k = n - 1
 	}
 	g.columns = columnsOf(g.atoms.columns, nil)

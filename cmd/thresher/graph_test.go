@@ -180,7 +180,7 @@ func TestGraphTables(t *testing.T) {
 	r = thresher(t, "graph", "--vectors", atoms, "-k9", "--metric", "l2", "--out", filepath.Join(dir, "g.parquet"))
 	r.WantCode(t, cli.ExitOK)
 	if !strings.Contains(r.Err, "k reduced from 9 to 2") || !strings.Contains(r.Err, "6 edges") {
-		t.Errorf("k above the number of atoms:\n%s", r.Err)
+		t.Errorf("k above the number of vectors:\n%s", r.Err)
 	}
 }
 
@@ -234,7 +234,7 @@ func TestGraphOfPairsResumes(t *testing.T) {
 	}
 	thresher(t, args(whole)...).WantCode(t, cli.ExitOK)
 	if first := bytes.SplitN(clitest.ReadFile(t, whole+".jsonl"), []byte(","), 2)[0]; string(first) == `{"query":0` {
-		t.Error("the atoms were searched one by one")
+		t.Error("the vectors were searched one by one")
 	}
 	random := draws.Rand(2)
 	for range 3 {
@@ -278,16 +278,16 @@ func TestGraphBadInput(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{"no atoms", []string{"--out", out}, []string{"graph", "--vectors"}},
+		{"no vectors", []string{"--out", out}, []string{"graph", "--vectors"}},
 		{"no output", []string{"--vectors", atoms, "--metric", "ip"}, []string{"graph", "--out", ".npz"}},
 		{"standard output", []string{"--vectors", atoms, "--metric", "ip", "--out", "-"}, []string{"graph", "--out"}},
 		{"k 0", []string{"--vectors", atoms, "--metric", "ip", "--out", out, "-k0"}, []string{"k", "0"}},
-		{"one atom", []string{"--vectors", one, "--metric", "ip", "--out", out}, []string{"one.npy", "1 row", "at least 2"}},
+		{"one vector", []string{"--vectors", one, "--metric", "ip", "--out", out}, []string{"one.npy", "1 row", "at least 2"}},
 		{"not finite", []string{"--vectors", nan, "--metric", "ip", "--out", out}, []string{"nan.csv", "row 1"}},
 		{"a missing file", []string{"--vectors", filepath.Join(dir, "none.npy"), "--metric", "ip", "--out", out}, []string{"none.npy"}},
 		{"an existing output", []string{"--vectors", atoms, "--metric", "ip", "--out", there}, []string{"there.npz", "--overwrite"}},
 		{"an existing output to resume", []string{"--vectors", atoms, "--metric", "ip", "--out", there, "--resume"}, []string{"there.npz", "nothing to resume"}},
-		{"the atoms as output", []string{"--vectors", there, "--metric", "ip", "--out", there, "--overwrite"}, []string{"there.npz", "overwritten"}},
+		{"the vectors as output", []string{"--vectors", there, "--metric", "ip", "--out", there, "--overwrite"}, []string{"there.npz", "overwritten"}},
 		{"queries", []string{"--vectors", atoms, "--metric", "ip", "--out", out, "--queries", atoms}, []string{"queries"}},
 		{"another format", []string{"--vectors", atoms, "--metric", "ip", "--out", filepath.Join(dir, "g.ivecs")}, []string{"g.ivecs", ".npz, .parquet, .jsonl"}},
 		{"both kinds", []string{"--vectors", atoms, "--metric", "ip", "--out", out, "--mutual", "--symmetric"}, []string{"--mutual", "--symmetric"}},

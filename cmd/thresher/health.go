@@ -22,10 +22,10 @@ import (
 
 // healthFlags are the flags of health.
 type healthFlags struct {
-	server  string
-	live    bool
-	json    bool
-	timeout time.Duration
+	server   string
+	live     bool
+	json     bool
+	deadline time.Duration
 }
 
 func newHealthCommand(a *app) *cobra.Command {
@@ -45,30 +45,30 @@ is verified.
 A server is ready from when its collections are loaded until it stops. With --live it is
 enough that it answers, also while it loads collections or drains.
 
-Exit codes: 0 ready; 1 not ready, or no answer within --timeout; 2 usage error.`,
+Exit codes: 0 ready; 1 not ready, or no answer within --deadline; 2 usage error.`,
 		Example: `  thresher health
   thresher health --listen :9090
-  thresher health --server https://search.example.org --timeout 10s`,
+  thresher health --server https://search.example.org --deadline 10s`,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runHealth(cmd.Context(), f) },
 	}
 	cmd.Flags().StringVar(&f.server, "server", "", "`address` of the server")
 	cmd.Flags().BoolVar(&f.live, "live", false, "it is enough that the server answers")
-	cmd.Flags().DurationVar(&f.timeout, "timeout", 3*time.Second, "`time` to wait for the answer")
+	cmd.Flags().DurationVar(&f.deadline, "deadline", 3*time.Second, "`time` to wait for the answer")
 	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON object on stdout")
 	addSettings(cmd, "listen", "tls.cert")
 	return cmd
 }
 
 func (a *app) runHealth(ctx context.Context, f *healthFlags) error {
-	if f.timeout <= 0 {
-		return fmt.Errorf("health: --timeout %v is not above 0", f.timeout)
+	if f.deadline <= 0 {
+		return fmt.Errorf("health: --deadline %v is not above 0", f.deadline)
 	}
 	c, err := a.healthClient(f)
 	if err != nil {
 		return fmt.Errorf("health: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	ctx, cancel := context.WithTimeout(ctx, f.deadline)
 	defer cancel()
 	said, err := api.Readiness{Status: "alive"}, error(nil)
 	if f.live {
@@ -77,7 +77,7 @@ func (a *app) runHealth(ctx context.Context, f *healthFlags) error {
 		said, err = c.Readiness(ctx)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("no answer within --timeout %v", f.timeout)
+		err = fmt.Errorf("no answer within --deadline %v", f.deadline)
 	}
 	if err != nil {
 		return cli.Exit(cli.ExitWrong, fmt.Errorf("health: %s: %w", c.Server(), err))

@@ -54,16 +54,16 @@ func TestHealth(t *testing.T) {
 		"alive":                 {[]string{"--server", ready, "--live"}, cli.ExitOK, ready + " is alive\n", ""},
 		"loading":               {[]string{"--server", loading}, cli.ExitWrong, "", "collections are being loaded (503 not-ready)"},
 		"loading, and alive":    {[]string{"--server", loading, "--live"}, cli.ExitOK, loading + " is alive\n", ""},
-		"silent":                {[]string{"--server", silent, "--timeout", "50ms"}, cli.ExitWrong, "", "no answer within --timeout 50ms"},
-		"silent, asked live":    {[]string{"--server", silent, "--live", "--timeout", "50ms"}, cli.ExitWrong, "", "no answer within --timeout 50ms"},
-		"no time":               {[]string{"--server", ready, "--timeout", "0s"}, cli.ExitInput, "", "--timeout 0s is not above 0"},
+		"silent":                {[]string{"--server", silent, "--deadline", "50ms"}, cli.ExitWrong, "", "no answer within --deadline 50ms"},
+		"silent, asked live":    {[]string{"--server", silent, "--live", "--deadline", "50ms"}, cli.ExitWrong, "", "no answer within --deadline 50ms"},
+		"no time":               {[]string{"--server", ready, "--deadline", "0s"}, cli.ExitInput, "", "--deadline 0s is not above 0"},
 		"no address":            {[]string{"--server", "127.0.0.1:1"}, cli.ExitInput, "", "127.0.0.1:1"},
 		"any port":              {[]string{"--listen", "127.0.0.1:0"}, cli.ExitInput, "", "give the server's address by --server"},
 		"an argument":           {[]string{"now"}, cli.ExitInput, "", `health: unexpected argument "now"`},
 		"what --listen listens": {[]string{"--listen", strings.TrimPrefix(ready, "http://")}, cli.ExitOK, ready + " is ready\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := thresher(t, append([]string{"health", "--timeout", "1m"}, x.args...)...)
+			r := thresher(t, append([]string{"health", "--deadline", "1m"}, x.args...)...)
 			r.WantCode(t, x.code)
 			if !strings.Contains(r.Out, x.out) || (r.Out == "") != (x.out == "") || !strings.Contains(r.Err, x.err) || (r.Err == "") != (x.err == "") {
 				t.Errorf("stdout %q, stderr %q; want %q, %q", r.Out, r.Err, x.out, x.err)
@@ -89,7 +89,7 @@ func TestHealthOfNothing(t *testing.T) {
 			c.Close()
 		}
 	}()
-	r := thresher(t, "health", "--timeout", "1m", "--server", "http://"+l.Addr().String())
+	r := thresher(t, "health", "--deadline", "1m", "--server", "http://"+l.Addr().String())
 	l.Close()
 	<-cut
 	if r.WantCode(t, cli.ExitWrong); !strings.Contains(r.Err, "no answer from "+l.Addr().String()) {
@@ -105,11 +105,11 @@ func TestHealthOfOwnServer(t *testing.T) {
 	s := serve(t, filepath.Join(dir, "data"), "--tls-cert="+cert, "--tls-key="+key)
 	settings := filepath.Join(dir, "settings.yaml")
 	clitest.WriteFile(t, dir, "settings.yaml", []byte("listen: "+strings.TrimPrefix(s.url, "https://")+"\ntls:\n  cert: "+cert+"\n"))
-	r := thresher(t, "health", "--timeout", "1m", "--config", settings, "--live")
+	r := thresher(t, "health", "--deadline", "1m", "--config", settings, "--live")
 	if r.WantCode(t, cli.ExitOK); r.Out != s.url+" is alive\n" {
 		t.Errorf("stdout %q", r.Out)
 	}
-	r = thresher(t, "health", "--timeout", "1m", "--server", s.url, "--live")
+	r = thresher(t, "health", "--deadline", "1m", "--server", s.url, "--live")
 	if r.WantCode(t, cli.ExitWrong); !strings.Contains(r.Err, "certificate") {
 		t.Errorf("stderr %q", r.Err)
 	}

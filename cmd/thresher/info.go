@@ -170,7 +170,7 @@ func (a *app) describeAnswers(ctx context.Context, in input, asJSON bool) error 
 	}
 	scores := "none"
 	if info.Scores {
-		scores = "one an atom"
+		scores = "one a vector"
 	}
 	t.Row("scores", scores)
 	t.Row("size", megabytes(info.FileBytes))

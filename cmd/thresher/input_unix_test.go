@@ -69,7 +69,7 @@ func TestPipeIsInterrupted(t *testing.T) {
 	path := fifo(t, "atoms", nil)
 	r := thresherWith(t, ctx, "", "search", "--vectors", path, "--metric", "ip", "--queries", path, "-k", "1", "--out", filepath.Join(t.TempDir(), "a.ivecs"))
 	if r.Code == cli.ExitOK {
-		t.Error("a search without atoms succeeded")
+		t.Error("a search without vectors succeeded")
 	}
 	w, err := os.OpenFile(path, os.O_WRONLY, 0) // releases the reader
 	if err != nil {

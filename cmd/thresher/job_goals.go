@@ -23,7 +23,7 @@ func (g *jobGoals) add(fs *pflag.FlagSet) {
 	fs.StringVar(&g.minDistance, "min-distance-column", "", "with the metric l2, `column` of the queries with the least squared distance of each")
 	fs.StringVar(&g.exclude, "exclude", "", "`file` of the ids that each query may not return, a list a query (.npz of scipy, .jsonl, .ivecs)")
 	fs.StringVar(&g.zeros, "zeros", "", "whether a zero that the sparse matrix of --exclude stores excludes its id: `keep or drop`; without it such a zero is an error")
-	fs.StringVar(&g.candidates, "candidates", "", "`file` of answers to the queries, of any origin, whose atoms are scored first")
+	fs.StringVar(&g.candidates, "candidates", "", "`file` of answers to the queries, of any origin, whose vectors are scored first")
 }
 
 // spec returns the goals of a batch, without the ids of files; nil without any.

@@ -60,7 +60,7 @@ matrix, with one array of numbers on each line.
 
 --k-column, --min-score-column and --max-score-column name columns of a matrix with the k and
 the least and the greatest score of each query; --exclude and --candidates are files
-with the atoms that each query may not return or scores first, which are uploaded too.
+with the vectors that each query may not return or scores first, which are uploaded too.
 
 With --wait and --out (or --errors) the answers are fetched once the job is done, as
 by job fetch; if writing them fails they are still on the server.`,
@@ -83,8 +83,8 @@ by job fetch; if writing them fails they are still on the server.`,
 	fs.StringVar(&s.window, "window", "24h", "`time` after which the job expires")
 	fs.StringVar(&s.key, "key", "", "idempotency `key`: submitting again with it returns the first job")
 	fs.StringToStringVar(&s.metadata, "metadata", nil, "`name=text` to store with the job; may be repeated")
-	fs.Float64Var(&s.minScore, "min-score", 0, "return all atoms that score at least this (distances: at most)")
-	fs.Float64Var(&s.maxScore, "max-score", 0, "return only atoms that score at most this (distances: at least)")
+	fs.Float64Var(&s.minScore, "min-score", 0, "return all vectors that score at least this (distances: at most)")
+	fs.Float64Var(&s.maxScore, "max-score", 0, "return only vectors that score at most this (distances: at least)")
 	fs.BoolVar(&s.certificates, "certificates", false, "include the certificate of every answer")
 	s.goals.add(fs)
 	fs.StringVar(&s.column, "queries-column", "", columnHelp("the queries of a matrix"))

@@ -75,7 +75,7 @@ func surveyAnswers(ctx context.Context, in input, k int) (count int64, most int,
 	case o.next == 0:
 		return 0, 0, fmt.Errorf("%s: no answers", in.name)
 	case longest == 0 && k == 0:
-		return 0, 0, fmt.Errorf("%s: every answer is empty; -k says how many atoms are wanted", in.name)
+		return 0, 0, fmt.Errorf("%s: every answer is empty; -k says how many vectors are wanted", in.name)
 	case k == 0:
 		k = longest
 	}

@@ -35,7 +35,7 @@ func newPairsCommand(a *app) *cobra.Command {
 		Use:   "pairs --vectors FILE [--metric NAME] --min-score S --out FILE",
 		Short: "Find all pairs of vectors above a score",
 		Long: `Find all pairs of vectors that score at least --min-score (with --metric l2: whose squared
-distance is at most --max-distance), duplicates included; with --with, all pairs of an atom and a
+distance is at most --max-distance), duplicates included; with --with, all pairs of a vector and a
 row of another file. Nothing is missed: --method is certain unless told otherwise. By
 adaptive each pair is missed with probability at most delta.
 
@@ -44,7 +44,7 @@ a_id and b_id where the files have ids, in ascending order of a, then b. Without
 each unordered pair is there once, with a < b. Formats: .parquet, .csv, .jsonl, or .npz
 for scipy.sparse.load_npz. While the search runs, 20 bytes a pair are kept next to it.
 
---components gets a row for each atom, in no pair or many: row, id, component (the least
+--components gets a row for each vector, in no pair or many: row, id, component (the least
 row that pairs lead to), size (rows of the component), and keep, which is true for one
 row of each: what remains when near duplicates are removed. Formats: .parquet, .csv,
 .jsonl, .npz, or .npy for the labels alone, which are those that
@@ -67,9 +67,9 @@ with a greater --max-pairs continues it, as after a kill.`,
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&f.atoms, "vectors", "", atomsHelp)
-	fs.StringVar(&f.atomsColumn, vectorsColumnFlag, "", columnHelp("the atoms"))
+	fs.StringVar(&f.atomsColumn, vectorsColumnFlag, "", columnHelp("the vectors"))
 	a.reading.add(fs)
-	fs.StringVar(&f.with, "with", "", "`file` of other vectors, read as a stream, of which the pairs with the atoms are wanted; - is standard input")
+	fs.StringVar(&f.with, "with", "", "`file` of other vectors, read as a stream, of which the pairs with the vectors are wanted; - is standard input")
 	fs.StringVar(&f.withColumn, "with-column", "", columnHelp("these vectors"))
 	fs.StringVar(&f.ids, "ids", "", "`column` of ids in both files, written next to row numbers (default: the column id, if there is one)")
 	fs.Float64Var(&f.limit.least, "min-score", 0, "least `score` of a pair")
@@ -82,7 +82,7 @@ with a greater --max-pairs continues it, as after a kill.`,
 	fs.BoolVar(&f.json, "json", false, "summary as one JSON object on stdout")
 	addSettings(cmd, "method", "metric", "basis", "backend", "device", "delta", "seed", "threads", "chunk", "dense_limit", "read_limit", "kernels", "costs")
 	fs.Lookup("method").DefValue = certainByDefault
-	fs.Lookup("chunk").Usage = "most rows that are compared with the atoms together"
+	fs.Lookup("chunk").Usage = "most rows that are compared with the vectors together"
 	return cmd
 }
 
@@ -252,7 +252,7 @@ func (p *pairing) foreseen(ctx context.Context) error {
 	f := p.search.Forecast()
 	p.Log.Info("pairs expected", "pairs", f.About, "sample", f.Sample)
 	if f.TooMany {
-		return fmt.Errorf("--max-pairs %d: by a sample of %d atoms %s pairs of %s %s; move --%s or raise --max-pairs",
+		return fmt.Errorf("--max-pairs %d: by a sample of %d vectors %s pairs of %s %s; move --%s or raise --max-pairs",
 			p.flags.maxPairs, f.Sample, f.About, p.in.atoms.name, p.summary.Reach(), p.flags.limit.leastFlag)
 	}
 	if f.Share {

@@ -72,7 +72,7 @@ func (s *pairsSummary) print(a *app) error {
 	}
 	t.Row("pairs", pairs)
 	if s.PairsPerRow != nil {
-		t.Row("of an atom", s.PairsPerRow.String())
+		t.Row("of a vector", s.PairsPerRow.String())
 	}
 	if s.PairsPerRowWith != nil {
 		t.Row("of a row", s.PairsPerRowWith.String())

@@ -235,7 +235,7 @@ func TestPairsTooMany(t *testing.T) {
 		return append([]string{"pairs", "--vectors", atoms, "--metric", "cosine", "--min-score", "1", "--chunk", "50", "--out", out}, more...)
 	}
 	thresher(t, "pairs", "--vectors", atoms, "--metric", "ip", "--min-score=-1e9", "--out", out, "--max-pairs", "100000").
-		WantError(t, "--max-pairs 100000", "by a sample of 256 atoms about 2e+06 pairs", "a.npy", "--min-score")
+		WantError(t, "--max-pairs 100000", "by a sample of 256 vectors about 2e+06 pairs", "a.npy", "--min-score")
 	if clitest.Exists(out + ".progress") {
 		t.Fatal("a refused run has begun")
 	}
@@ -348,7 +348,7 @@ func TestPairsBadInput(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{"no atoms", pairs("--min-score", "1", "--out", out), []string{"--vectors"}},
+		{"no vectors", pairs("--min-score", "1", "--out", out), []string{"--vectors"}},
 		{"no limit", pairs("--vectors", good, "--metric", "ip", "--out", out), []string{"--min-score"}},
 		{"NaN limit", pairs("--vectors", good, "--metric", "ip", "--min-score", "nan", "--out", out), []string{"--min-score NaN"}},
 		{"infinite limit", pairs("--vectors", good, "--metric", "ip", "--min-score", "inf", "--out", out), []string{"--min-score +Inf"}},

@@ -24,9 +24,9 @@ type goalFlags struct {
 }
 
 func (f *goalFlags) add(fs *pflag.FlagSet) {
-	fs.StringVar(&f.exclude, "exclude", "", "`file` of the atoms that each query may not return, a list a query: a sparse matrix of scipy (.npz), .jsonl or .ivecs; - is standard input")
-	fs.StringVar(&f.zeros, "zeros", "", "whether a zero that the sparse matrix of --exclude stores excludes its atom: `keep or drop`; without it such a zero is an error")
-	fs.StringVar(&f.integers, "integers", "", "what integers in answers and in --exclude are where the atoms have ids: `rows` or ids (default: ids with --ids; else whichever the stated scores fit)")
+	fs.StringVar(&f.exclude, "exclude", "", "`file` of the vectors that each query may not return, a list a query: a sparse matrix of scipy (.npz), .jsonl or .ivecs; - is standard input")
+	fs.StringVar(&f.zeros, "zeros", "", "whether a zero that the sparse matrix of --exclude stores excludes its vector: `keep or drop`; without it such a zero is an error")
+	fs.StringVar(&f.integers, "integers", "", "what integers in answers and in --exclude are where the vectors have ids: `rows` or ids (default: ids with --ids; else whichever the stated scores fit)")
 	fs.StringVar(&f.kColumn, "k-column", "", "`column` of the queries with the k of each (.parquet, .arrow, .csv, .jsonl; array of .npz); null is -k")
 	fs.StringVar(&f.floorColumn, "min-score-column", "", "`column` of the queries with the least score of each; null is no limit")
 	fs.StringVar(&f.ceilingColumn, "max-score-column", "", "`column` of the queries with the greatest score of each, for hard negatives; null is no limit")
@@ -169,7 +169,7 @@ func (g *queryGoals) explain(err error) error {
 		// A greatest score that is named is that of all queries; for one of its own the column is.
 		text = strings.NewReplacer("max_score is", "--"+cmp.Or(g.greatestFlag, "max-score")+" is", "min_score is", "the least score is").Replace(text)
 	case g.kColumn != "":
-		text = "null, and no -k says how many atoms are wanted"
+		text = "null, and no -k says how many vectors are wanted"
 	default:
 		column, text = g.floorColumn, "null, and without -k every query needs a least score"
 	}

@@ -340,7 +340,7 @@ func TestHardNegatives(t *testing.T) {
 			}
 		}
 		if len(r.Rows) != min(k, below) {
-			t.Fatalf("query %d: %d atoms, and %d are below %g", j, len(r.Rows), below, ceilings[j])
+			t.Fatalf("query %d: %d vectors, and %d are below %g", j, len(r.Rows), below, ceilings[j])
 		}
 		if below < k {
 			short++
@@ -348,14 +348,14 @@ func TestHardNegatives(t *testing.T) {
 		worst, found := math.Inf(1), map[int64]bool{}
 		for _, id := range r.Rows {
 			if !within(row[id]) || found[id] {
-				t.Fatalf("query %d: atom %d twice, or of score %g above %g", j, id, row[id], ceilings[j])
+				t.Fatalf("query %d: vector %d twice, or of score %g above %g", j, id, row[id], ceilings[j])
 			}
 			found[id] = true
 			worst = min(worst, row[id])
 		}
 		for i, s := range row {
 			if len(r.Rows) == k && s > worst && within(s) && !found[int64(i)] {
-				t.Fatalf("query %d: lacks atom %d of score %.17g; the worst has %.17g", j, i, s, worst)
+				t.Fatalf("query %d: lacks vector %d of score %.17g; the worst has %.17g", j, i, s, worst)
 			}
 		}
 	}
@@ -396,7 +396,7 @@ func TestHardNegativesOfRealData(t *testing.T) {
 		thresher(t, append([]string{"verify", "--strict-delta", "--guarantee", map[string]string{"certain": "certain", "adaptive": "probabilistic", "exact": "exact"}[method], "--answers", out}, args...)...).WantCode(t, cli.ExitOK)
 		for j, r := range answersOf(t, out) {
 			if len(r.Rows) != 50 {
-				t.Errorf("%s, query %d: %d atoms", method, j, len(r.Rows))
+				t.Errorf("%s, query %d: %d vectors", method, j, len(r.Rows))
 			}
 		}
 	}

@@ -35,20 +35,20 @@ func newRecallCommand(a *app) *cobra.Command {
 		Short: "Measure the recall of answers of any origin",
 		Long: `Measure recall@k of anybody's answers: an index's, a database's, your own.
 
-The k best atoms of each query, or of a --sample, are found by elimination (--method
-certain unless told otherwise) and compared with the answers. An atom counts as found
+The k best vectors of each query, or of a --sample, are found by elimination (--method
+certain unless told otherwise) and compared with the answers. A vector counts as found
 if it is one of them, or ties with the k-th best and one that does is missing. The
 report has the mean recall with a 95% confidence interval, the misses by rank, how
-much better the missed atoms are than those returned in their place, and which stated
-scores are not the atoms' (inner products, cosines or distances in any usual form).
+much better the missed vectors are than those returned in their place, and which stated
+scores are not the vectors' (inner products, cosines or distances in any usual form).
 
-Answers are in the order of the queries. Their ids are row numbers of the atoms or,
-where the atoms have an id column, its ids. --missed lists what each answer lacks.
+Answers are in the order of the queries. Their ids are row numbers of the vectors or,
+where the vectors have an id column, its ids. --missed lists what each answer lacks.
 With --fail-under the exit code is 1 if the mean recall is less.
 
-With --exclude, --k-column and the like the atoms wanted are those that search finds with
+With --exclude, --k-column and the like the vectors wanted are those that search finds with
 the same flags; others do not count as found. Of answers that have the query itself
-first, of k + 1 atoms, --exclude-self -k K compares the others.`,
+first, of k + 1 vectors, --exclude-self -k K compares the others.`,
 		Example: `  thresher recall --vectors A.npy --queries Q.npy --metric cosine --answers theirs.npz
   thresher recall --vectors A.npy --queries Q.npy --metric cosine --answers theirs.npz --sample 1000 --fail-under .95`,
 		Args: cli.NoArguments,
@@ -61,12 +61,12 @@ first, of k + 1 atoms, --exclude-self -k K compares the others.`,
 	f.vectorFlags.add(fs)
 	f.goalFlags.add(fs)
 	a.reading.add(fs)
-	fs.StringVar(&f.ids, "ids", "", "`column` of the atoms' ids (default: the column id, if there is one)")
+	fs.StringVar(&f.ids, "ids", "", "`column` of the vectors' ids (default: the column id, if there is one)")
 	fs.StringVar(&f.answers, "answers", "", "`file` of answers (.jsonl, .npz, .npy, .parquet, .ivecs, .ibin, .json, .csv); - is standard input")
-	fs.StringVar(&f.misses, "missed", "", "`file` (.jsonl) for the recall and the missed atoms of every answer that lacks some")
-	fs.IntVarP(&f.k, "k", "k", 0, "atoms wanted of each query; 0 = the length of the longest answer")
+	fs.StringVar(&f.misses, "missed", "", "`file` (.jsonl) for the recall and the missed vectors of every answer that lacks some")
+	fs.IntVarP(&f.k, "k", "k", 0, "vectors wanted of each query; 0 = the length of the longest answer")
 	fs.Int64Var(&f.sample, "sample", 0, "compare this many queries, drawn by --seed; 0 = all")
-	fs.BoolVar(&f.excludeSelf, "exclude-self", false, "query j is atom j, is not among the atoms wanted, and does not count where an answer has it")
+	fs.BoolVar(&f.excludeSelf, "exclude-self", false, "query j is vector j, is not among the vectors wanted, and does not count where an answer has it")
 	fs.Float64Var(&f.failUnder, "fail-under", 0, "exit code 1 if the mean recall of the answers compared is less than this, in (0, 1]; 0 = never")
 	fs.BoolVar(&f.force, "overwrite", false, "overwrite the file of --missed")
 	fs.BoolVar(&f.json, "json", false, "report as one JSON object on stdout")
@@ -208,7 +208,7 @@ func (r *recall) survey(ctx context.Context) (err error) {
 	}
 	r.longest = r.flags.k
 	if wanted > r.longest {
-		return fmt.Errorf("-k %d: the longest answer of %s has %d atoms", wanted, r.in.answers.name, r.longest)
+		return fmt.Errorf("-k %d: the longest answer of %s has %d vectors", wanted, r.in.answers.name, r.longest)
 	}
 	if wanted > 0 {
 		r.flags.k = wanted

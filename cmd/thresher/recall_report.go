@@ -17,18 +17,18 @@ import (
 // print writes the report as a table.
 func (s *recallSummary) print(w io.Writer) error {
 	t := cli.NewTable(w)
-	t.Row("compared", fmt.Sprintf("%d of %d answers, %s, k = %d; best atoms by %s, plan %s, %.3g s", s.Queries, s.Answers, s.Metric, s.K, s.Method, s.Plan, s.TookMS/1e3))
+	t.Row("compared", fmt.Sprintf("%d of %d answers, %s, k = %d; best vectors by %s, plan %s, %.3g s", s.Queries, s.Answers, s.Metric, s.K, s.Method, s.Plan, s.TookMS/1e3))
 	s.columnsRead.print(t)
 	t.Row("recall", fmt.Sprintf("%.4f; 95%% interval %.4f to %.4f", s.Recall, s.Low, s.High))
 	if s.ByID < s.Recall {
-		t.Row("by id", fmt.Sprintf("%.4f, if atoms of equal score did not stand for each other", s.ByID))
+		t.Row("by id", fmt.Sprintf("%.4f, if vectors of equal score did not stand for each other", s.ByID))
 	}
 	t.Row("complete", fmt.Sprintf("%d answers lack nothing", s.Complete))
 	if s.Short > 0 {
-		t.Row("short", fmt.Sprintf("%d answers have fewer than %d atoms", s.Short, s.K))
+		t.Row("short", fmt.Sprintf("%d answers have fewer than %d vectors", s.Short, s.K))
 	}
 	if s.Repeated > 0 {
-		t.Row("repeated", fmt.Sprintf("%d atoms are listed again and count once", s.Repeated))
+		t.Row("repeated", fmt.Sprintf("%d vectors are listed again and count once", s.Repeated))
 	}
 	if s.Complete < s.Queries {
 		for _, b := range s.Ranks {
@@ -40,7 +40,7 @@ func (s *recallSummary) print(w io.Writer) error {
 		}
 	}
 	if s.Gaps != nil {
-		t.Row("gap", fmt.Sprintf("missed atoms are better than the worst returned by %.2g%% (median), %.2g%% (90%% of them at most), %.2g%% (most)", 100*s.Gaps.Median, 100*s.Gaps.High, 100*s.Gaps.Worst))
+		t.Row("gap", fmt.Sprintf("missed vectors are better than the worst returned by %.2g%% (median), %.2g%% (90%% of them at most), %.2g%% (most)", 100*s.Gaps.Median, 100*s.Gaps.High, 100*s.Gaps.Worst))
 	}
 	printScores(t, s.Scores)
 	printUnusedGPUs(t, s.GPUUnused)
@@ -54,7 +54,7 @@ func printScores(t *cli.Table, f *verify.FormCount) {
 	}
 	t.Row("scores", f)
 	for _, x := range f.Sample {
-		t.Row("", fmt.Sprintf("query %d: atom %d scores %.7g, not %.7g", x.Query, x.ID, x.Score, x.Stated))
+		t.Row("", fmt.Sprintf("query %d: vector %d scores %.7g, not %.7g", x.Query, x.ID, x.Score, x.Stated))
 	}
 }
 

@@ -72,7 +72,7 @@ func TestRecall(t *testing.T) {
 	}
 	text := thresher(t, append([]string{"recall"}, append(files, "--answers", worse, "-k2")...)...)
 	text.WantCode(t, cli.ExitOK)
-	for _, want := range []string{"200 of 200 answers, ip, k = 2", "0.8750; 95% interval 0.", "rank 1: 50 of 200 (25.00%)", "rank 2: 0 of 200", "inner products; 0 of 400 are not the atoms'"} {
+	for _, want := range []string{"200 of 200 answers, ip, k = 2", "0.8750; 95% interval 0.", "rank 1: 50 of 200 (25.00%)", "rank 2: 0 of 200", "inner products; 0 of 400 are not the vectors'"} {
 		if !strings.Contains(text.Out, want) {
 			t.Errorf("report lacks %q:\n%s", want, text.Out)
 		}
@@ -119,7 +119,7 @@ func TestRecallExcludesSelf(t *testing.T) {
 	}
 	others := vectorFile(t, dir, "o.npy", 2, 60, 12)
 	thresher(t, "recall", "--vectors", atoms, "--queries", others, "--answers", answers, "--metric", "l2", "--exclude-self").
-		WantError(t, "--exclude-self", "query 0 of", "o.npy", "is not atom 0 of")
+		WantError(t, "--exclude-self", "query 0 of", "o.npy", "is not vector 0 of")
 }
 
 // TestRecallByNames: answers name atoms by their id column.
@@ -178,9 +178,9 @@ func TestRecallRefusesBadInput(t *testing.T) {
 		{"no answers named", []string{"--vectors", atoms, "--metric", "ip", "--queries", queries}, []string{"--answers"}},
 		{"two from standard input", []string{"--vectors", "-", "--metric", "ip", "--queries", queries, "--answers", "-"}, []string{"only one"}},
 		{"a negative sample", []string{"--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--sample", "-1"}, []string{"--sample -1"}},
-		{"another k", []string{"--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "-k4"}, []string{"-k 4", "r.jsonl", "3 atoms"}},
+		{"another k", []string{"--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "-k4"}, []string{"-k 4", "r.jsonl", "3 vectors"}},
 		{"another metric", []string{"--vectors", atoms, "--queries", queries, "--answers", answers, "--metric", "l2"}, []string{"r.jsonl", "inner products", "l2"}},
-		{"an atom of another collection", []string{"--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", outside}, []string{"outside.jsonl", "query 17", "rank 3", "[0, 60)"}},
+		{"a vector of another collection", []string{"--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", outside}, []string{"outside.jsonl", "query 17", "rank 3", "[0, 60)"}},
 		{"fewer queries than answers", []string{"--vectors", atoms, "--metric", "ip", "--queries", fewer, "--answers", answers}, []string{"200 answers", "199 queries"}},
 		{"another dimension", []string{"--vectors", atoms, "--metric", "ip", "--queries", wide, "--answers", answers}, []string{"12", "13", "wide.npy"}},
 		{"answers with gaps", []string{"--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", gaps}, []string{"gaps.jsonl", "answer 1", "query 2"}},

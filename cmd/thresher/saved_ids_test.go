@@ -100,7 +100,7 @@ func TestResumeWithOtherSavedIDs(t *testing.T) {
 		beside := save(20, 21, 22, 23, 24, 25)
 		thresher(t, args...).WantCode(t, cli.ExitOK)
 		if named := string(clitest.ReadFile(t, out)); !strings.Contains(named, `"ids":[20`) && !strings.Contains(named, `"20"`) {
-			t.Fatalf("%s names no atom: %s", verb, named)
+			t.Fatalf("%s names no vector: %s", verb, named)
 		}
 		thresher(t, args...).WantCode(t, cli.ExitOK) // with the same ids all is done
 		save(30, 31, 32, 33, 34, 35)

@@ -36,8 +36,8 @@ func newSearchCommand(a *app) *cobra.Command {
 	f := &searchFlags{verb: "search"}
 	cmd := &cobra.Command{
 		Use:   "search --vectors FILE --queries FILE [--metric NAME]",
-		Short: "Find the k best atoms of every query",
-		Long: `Find the k best atoms of every query. Answers are written chunk by chunk.
+		Short: "Find the k best vectors of every query",
+		Long: `Find the k best vectors of every query. Answers are written chunk by chunk.
 
 They go to --out, whose extension selects the format (.jsonl, .npz, .parquet, .ivecs,
 .ibin), or as JSON lines to stdout. --resume continues a run that was killed. A summary
@@ -47,10 +47,10 @@ goes to stderr, or with --json to stdout. The default --seed is 1, so that runs 
 the name ends in .neighbors.ibin; or, with --min-score and without -k, the answers of a
 range search.
 
-Queries can differ in what they ask for. --exclude FILE lists atoms that a query may not
+Queries can differ in what they ask for. --exclude FILE lists vectors that a query may not
 return, such as seen items or known positives: a sparse matrix of scipy (.npz of save_npz,
 a row a query), .jsonl with [7,5] or {"query":0,"ids":[7,5]} a line, or .ivecs. Its ids are
-row numbers of the atoms or, with --ids, those of that column; texts are ids too.
+row numbers of the vectors or, with --ids, those of that column; texts are ids too.
 --k-column, --min-score-column and --max-score-column take k, the least and the greatest score of
 each query from columns of the queries' file; hard negatives are the k best below a share
 of the positive's score. Shorter answers are padded as in every output: id -1, score -Inf.`,
@@ -80,16 +80,16 @@ of the positive's score. Shorter answers are padded as in every output: id -1, s
 // are never wrong, unless another method is asked for.
 const certainByDefault = string(batch.Certain)
 
-const leastScoreUsage = "return all atoms (with -k, the k best) that score at least this (distances: at most); each is missed with probability at most delta"
+const leastScoreUsage = "return all vectors (with -k, the k best) that score at least this (distances: at most); each is missed with probability at most delta"
 
 // add defines the flags that search, certify and truth share.
 func (f *searchFlags) add(fs *pflag.FlagSet) {
 	f.vectorFlags.add(fs)
 	f.goalFlags.add(fs)
-	fs.StringVar(&f.ids, "ids", "", "`column` of the atoms' ids, written next to row numbers (default: the column id, if there is one)")
+	fs.StringVar(&f.ids, "ids", "", "`column` of the vectors' ids, written next to row numbers (default: the column id, if there is one)")
 	fs.StringVar(&f.out, "out", cli.Stdio, "`file` for the answers, ending in .jsonl, .npz, .parquet, .ivecs or .ibin; - is JSON lines on stdout")
 	fs.StringVar(&f.certificates, "certificates", "", "`file` (.jsonl) for the certificate of every answer")
-	fs.BoolVar(&f.excludeSelf, "exclude-self", false, "the queries are the atoms; do not return a query as its own answer")
+	fs.BoolVar(&f.excludeSelf, "exclude-self", false, "the queries are the vectors; do not return a query as its own answer")
 	fs.BoolVar(&f.resume, "resume", false, "continue a run that was killed; keeps FILE.progress at the end, so that the same command, given again, finds that all is done")
 	fs.BoolVar(&f.force, "overwrite", false, "overwrite outputs")
 	fs.BoolVar(&f.json, "json", false, "summary as one JSON object on stdout")
@@ -354,7 +354,7 @@ func (s *search) buildRequest(queries dataset.Reader) error {
 	}
 	s.request.MinScore, s.request.MaxScore = s.flags.minScore(), s.flags.maxScore()
 	if s.flags.excludeSelf && queries.Len() > int64(s.atoms.N) {
-		return fmt.Errorf("--exclude-self: %s has %d queries for the %d atoms of %s", s.in.queries.name, queries.Len(), s.atoms.N, s.in.atoms.name)
+		return fmt.Errorf("--exclude-self: %s has %d queries for the %d vectors of %s", s.in.queries.name, queries.Len(), s.atoms.N, s.in.atoms.name)
 	}
 	width := s.request.K
 	if s.goals != nil {
@@ -362,7 +362,7 @@ func (s *search) buildRequest(queries dataset.Reader) error {
 	}
 	width = min(width, s.atoms.N)
 	if others := max(1, s.atoms.N-1); s.flags.excludeSelf && width > others {
-		s.warnings = append(s.warnings, fmt.Sprintf("k reduced from %d to %d, the atoms other than the query itself", width, others))
+		s.warnings = append(s.warnings, fmt.Sprintf("k reduced from %d to %d, the vectors other than the query itself", width, others))
 		width = others
 	}
 	s.k = width

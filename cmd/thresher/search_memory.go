@@ -33,8 +33,8 @@ func (s *search) boundMemory(queries int) (tasks.PartMemory, error) {
 	m, err := l.Divide(s.engine, req)
 	switch {
 	case errors.Is(err, tasks.ErrMemory):
-		return m, s.flags.refuse("%w; ask for fewer atoms with -k",
-			cli.NeedMemory(fmt.Sprintf("an answer of k = %d of %d atoms", s.k, s.atoms.N), float64(m.Bytes)))
+		return m, s.flags.refuse("%w; ask for fewer vectors with -k",
+			cli.NeedMemory(fmt.Sprintf("an answer of k = %d of %d vectors", s.k, s.atoms.N), float64(m.Bytes)))
 	case err != nil:
 		return m, s.located(err, 0)
 	}

@@ -39,7 +39,7 @@ func TestChunksOfLargeK(t *testing.T) {
 	}
 	few := summaryOf(t, thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k", "10", "--out", filepath.Join(dir, "few.npz"), "--json"))
 	if few.Memory != nil {
-		t.Errorf("a search for 10 atoms states %+v", few.Memory)
+		t.Errorf("a search for 10 vectors states %+v", few.Memory)
 	}
 
 	one := vectorFile(t, dir, "one.npy", 2, 1, 4)
@@ -63,7 +63,7 @@ func TestTooLargeK(t *testing.T) {
 	args := []string{"search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--out", out}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(1 << 20)) // less than is taken already
 	r := thresher(t, append(args, "-k", strconv.Itoa(n))...)
-	r.WantError(t, "search: an answer of k = 20000 of 20000 atoms needs up to ", "are available", "ask for fewer atoms with -k")
+	r.WantError(t, "search: an answer of k = 20000 of 20000 vectors needs up to ", "are available", "ask for fewer vectors with -k")
 	if clitest.Exists(out) || clitest.Exists(out+".progress") {
 		t.Error("what was refused left an output")
 	}
@@ -79,7 +79,7 @@ func TestTooLargeK(t *testing.T) {
 func TestChunksOfLongAnswers(t *testing.T) {
 	for longest, want := range map[int]int{0: 1024, 10: 1024, 100_000: 55, 1_000_000_000: 1} {
 		if got := (&queryChunks{chunk: 1024}).forAnswers(longest).chunk; got != want {
-			t.Errorf("%d queries at a time for answers of %d atoms, want %d", got, longest, want)
+			t.Errorf("%d queries at a time for answers of %d vectors, want %d", got, longest, want)
 		}
 	}
 }

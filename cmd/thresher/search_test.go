@@ -165,9 +165,9 @@ func TestExcludeSelf(t *testing.T) {
 	r.WantCode(t, cli.ExitWrong)
 
 	other := vectorFile(t, dir, "q.npy", 2, 80, 20)
-	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", other, "--exclude-self").WantError(t, "--exclude-self", "query 0", "atom 0")
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", other, "--exclude-self").WantError(t, "--exclude-self", "query 0", "vector 0")
 	more := vectorFile(t, dir, "m.npy", 1, 81, 20)
-	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", more, "--exclude-self").WantError(t, "81 queries", "80 atoms")
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", more, "--exclude-self").WantError(t, "81 queries", "80 vectors")
 }
 
 func TestLeastScore(t *testing.T) {
@@ -280,7 +280,7 @@ func TestCutK(t *testing.T) {
 		out := filepath.Join(dir, k+".npz")
 		s = summaryOf(t, thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", atoms, k, "--exclude-self", "--json", "--out", out))
 		if s.K != 5 || (len(s.Warnings) == 1) != (k == "-k6") || len(answersOf(t, out)[0].Rows) != 5 {
-			t.Errorf("%s of the 5 other atoms: summary %+v", k, s)
+			t.Errorf("%s of the 5 other vectors: summary %+v", k, s)
 		}
 	}
 	r := thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k50")

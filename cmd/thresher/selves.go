@@ -15,7 +15,7 @@ func checkSelves(queries []float32, first int64, rows []float32, dim int, of, at
 		return err
 	}
 	if e.Vector >= int64(e.Vectors) {
-		return fmt.Errorf("--exclude-self: %s has more queries than the %d atoms of %s", of.name, e.Vectors, atoms.name)
+		return fmt.Errorf("--exclude-self: %s has more queries than the %d vectors of %s", of.name, e.Vectors, atoms.name)
 	}
-	return fmt.Errorf("--exclude-self: query %d of %s is not atom %d of %s", e.Query, of.name, e.Vector, atoms.name)
+	return fmt.Errorf("--exclude-self: query %d of %s is not vector %d of %s", e.Query, of.name, e.Vector, atoms.name)
 }

@@ -141,7 +141,7 @@ func request(t *testing.T, method, url string, body []byte, h ...string) *http.R
 // TestServeDemo follows the printed instructions: it reads a row and uses it as a query.
 func TestServeDemo(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds the demo's atoms; package service's tests wait for a collection under the race detector")
+		t.Skip("builds the demo's vectors; package service's tests wait for a collection under the race detector")
 	}
 	dir := t.TempDir()
 	s := serve(t, dir, "--demo")

@@ -27,9 +27,9 @@ func newTruthCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "truth --vectors FILE --queries FILE [--metric NAME] --out FILE",
 		Short: "Write ground truth for benchmarks of approximate search",
-		Long: `Write the exact k best atoms of every query, as benchmarks of approximate search
+		Long: `Write the exact k best vectors of every query, as benchmarks of approximate search
 read them. It is a search by --method certain (or exact), whose answers are never wrong:
-the atoms are scored in float64, best first, and equal scores are ordered by ascending
+the vectors are scored in float64, best first, and equal scores are ordered by ascending
 id. Each answer has its certificate (--certificates). The extension of --out selects the
 form:
 
@@ -44,7 +44,7 @@ form:
 
 Scores are inner products, cosines, or with l2 squared distances, as FAISS computes them.
 Recall at k that counts ties with the k-th (big-ann-benchmarks) needs a file with more
-than k columns. Rows of queries that have fewer than k atoms end with the id -1 and the
+than k columns. Rows of queries that have fewer than k vectors end with the id -1 and the
 score -Inf.
 
 HDF5 (ann-benchmarks) is not written. Convert an .npz in Python, where the distances are
@@ -61,7 +61,7 @@ sqrt(scores) for l2, 1 - scores for cosine:
 	fs := cmd.Flags()
 	f.add(fs)
 	a.reading.add(fs)
-	f.scoreLimits.add(fs, "all atoms (with -k, the k best) that score at least this (distances: at most)")
+	f.scoreLimits.add(fs, "all vectors (with -k, the k best) that score at least this (distances: at most)")
 	fs.Lookup("out").Usage, fs.Lookup("out").DefValue = "`file` for the ground truth, ending in .ibin, .neighbors.ibin, .ivecs, .npz, .parquet or .jsonl", ""
 	fs.StringVar(&f.scores, "scores", "", "`file` for the scores, ending in .fbin or .fvecs, beside ids without them")
 	addSettings(cmd, searchSettings()...)

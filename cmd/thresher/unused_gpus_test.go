@@ -155,7 +155,7 @@ func TestBackendUnusedAfterOpening(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 3000, 128), vectorFile(t, dir, "q.npy", 2, 600, 128)
 	for _, f := range []cardFault{
-		{"too large", []string{"EMU_MEM=67373056"}, []string{"loading 3000 atoms of dimension 128", "not enough device memory", "free memory"}, nil},
+		{"too large", []string{"EMU_MEM=67373056"}, []string{"loading 3000 vectors of dimension 128", "not enough device memory", "free memory"}, nil},
 		{"lost", []string{"EMU_FAIL=cuLaunchKernel:1:719"}, []string{"device 0", "CUDA_ERROR_LAUNCH_FAILED", "Xid"}, nil},
 	} {
 		r := inChild(t, f.env, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--method", "exact", "--threads", "1", "--json", "--out", filepath.Join(dir, f.name+".jsonl"))

@@ -13,7 +13,7 @@ const atomsHelp = "`file` of vectors to search, or a collection made by build (N
 
 func (f *vectorFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.atoms, "vectors", "", atomsHelp)
-	fs.StringVar(&f.atomsColumn, vectorsColumnFlag, "", columnHelp("the atoms"))
+	fs.StringVar(&f.atomsColumn, vectorsColumnFlag, "", columnHelp("the vectors"))
 	fs.StringVar(&f.queries, "queries", "", "`file` of queries; - is standard input")
 	fs.StringVar(&f.queriesColumn, "queries-column", "", columnHelp("the queries"))
 }

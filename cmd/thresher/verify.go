@@ -37,13 +37,13 @@ func newVerifyCommand(a *app) *cobra.Command {
 		Short: "Recompute answers exactly and report wrong ones",
 		Long: `Recompute answers in float64 and report the wrong ones.
 
-An answer is wrong if one of the k best atoms is missing that scores more than an atom
+An answer is wrong if one of the k best vectors is missing that scores more than a vector
 returned, plus epsilon and the rounding error of float64 sums; with l2, one that is
 nearer by more than epsilon and (3d+48) 2^-53 of the squared distance. So each rank has
 the score of the true rank, less epsilon. Certificates of boundedme promise less: no
-atom returned scores below the k-th best, less epsilon; the report says which criterion was
-used. An answer is malformed if its length is wrong, if an atom does not exist, is
-repeated or is the query itself, or if a score is not the atom's. A partial answer, cut
+vector returned scores below the k-th best, less epsilon; the report says which criterion was
+used. An answer is malformed if its length is wrong, if a vector does not exist, is
+repeated or is the query itself, or if a score is not the vector's. A partial answer, cut
 short by a deadline, is checked against its open bound, and malformed without one.
 
 Answers that search made with --exclude, --max-score, --k-column and the like are checked
@@ -60,7 +60,7 @@ Answers of other programs may be matrices of ids (.npy; .npz with ids, I, labels
 neighbors or indices, and scores, D or distances; .ivecs), ground truth of the
 big-ann-benchmarks (.ibin), Qdrant's responses (.json), or tables (.csv, .jsonl,
 .parquet) with columns query, id, score (or distance) and perhaps rank, sorted by
-query. Integers are row numbers of the atoms unless --ids names the column that they
+query. Integers are row numbers of the vectors unless --ids names the column that they
 come from; texts are looked up in it, or in the column id. Their scores may be on any
 usual scale, such as 1 - cosine or Lucene's, at float16 or four digits; on a scale that
 is not known they are not compared.
@@ -71,7 +71,7 @@ failure probability delta, wrong answers are counted and compared with delta: mo
 them than delta explains (one-sided binomial p below 1e-6) cause exit code 1, any at all
 with --strict-delta. That p assumes independent queries, which queries sharing a
 rotation are not; see also the number of neighbourhoods, which counts wrong answers that
-lack the same atom once.`,
+lack the same vector once.`,
 		Example: `  thresher verify --vectors A.npy --queries Q.npy --metric cosine --answers answers.npz
   thresher verify --vectors A.npy --queries Q.npy --metric l2 --answers gt.ibin --guarantee certain`,
 		Args: cli.NoArguments,
@@ -84,16 +84,16 @@ lack the same atom once.`,
 	f.vectorFlags.add(fs)
 	f.goalFlags.add(fs)
 	a.reading.add(fs)
-	fs.StringVar(&f.ids, "ids", "", "`column` of the atoms' ids that the answers and --exclude use (default: row numbers, and for texts the column id)")
+	fs.StringVar(&f.ids, "ids", "", "`column` of the vectors' ids that the answers and --exclude use (default: row numbers, and for texts the column id)")
 	fs.StringVar(&f.answers, "answers", "", "`file` of answers (.jsonl, .npz, .npy, .parquet, .ivecs, .ibin, .json, .csv)")
 	fs.StringVar(&f.certificates, "certificates", "", "`file` of certificates that search --certificates wrote")
 	fs.Int64Var(&f.sample, "sample", 0, "check this many queries, drawn by --seed; 0 = all")
 	fs.StringVar(&f.guarantee, "guarantee", "", "guarantee of answers without certificates: exact, certain, probabilistic or heuristic (default: what their file states, or exact)")
 	fs.StringVar(&f.require, "require", "", "least guarantee of certificates: exact (none of the k best missing), certain (within epsilon) or probabilistic")
 	fs.IntVarP(&f.k, "k", "k", 0, "k of the search; 0 = the length of the longest answer")
-	f.scoreLimits.add(fs, "the answers are all atoms that score at least this (distances: at most)")
-	fs.BoolVar(&f.excludeSelf, "exclude-self", false, "query j is atom j, which is checked, and must not be among its answers")
-	fs.BoolVar(&f.ignoreScores, "ignore-scores", false, "check only which atoms were returned, not their scores")
+	f.scoreLimits.add(fs, "the answers are all vectors that score at least this (distances: at most)")
+	fs.BoolVar(&f.excludeSelf, "exclude-self", false, "query j is vector j, which is checked, and must not be among its answers")
+	fs.BoolVar(&f.ignoreScores, "ignore-scores", false, "check only which vectors were returned, not their scores")
 	fs.BoolVar(&f.strictDelta, "strict-delta", false, "exit code 1 for any wrong answer, though delta allows some")
 	fs.BoolVar(&f.json, "json", false, "report as one JSON object on stdout")
 	addSettings(cmd, "metric", "delta", "epsilon", "seed", "threads", "chunk", "dense_limit", "read_limit")
@@ -322,7 +322,7 @@ func (v *verification) survey(ctx context.Context) error {
 		return fmt.Errorf("%s: no answers", v.in.name)
 	}
 	if req.K == 0 && !ranged && v.flags.kColumn == "" {
-		return fmt.Errorf("%s: every answer is empty; -k says how many atoms were asked for", v.in.name)
+		return fmt.Errorf("%s: every answer is empty; -k says how many vectors were asked for", v.in.name)
 	}
 	v.request = req
 	return nil

@@ -67,7 +67,7 @@ func (r *verifyReport) print(w io.Writer) error {
 		t.Row("scores", r.Scores)
 	}
 	if r.Neighbourhoods > 0 {
-		t.Row("neighbourhoods", fmt.Sprintf("%d groups of wrong answers that lack the same atom", r.Neighbourhoods))
+		t.Row("neighbourhoods", fmt.Sprintf("%d groups of wrong answers that lack the same vector", r.Neighbourhoods))
 		t.Row("worst gap", fmt.Sprintf("%.4g", r.WorstGap))
 	}
 	if r.Trials > 0 {

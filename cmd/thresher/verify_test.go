@@ -56,12 +56,12 @@ func TestVerifyFindsTampering(t *testing.T) {
 		change func(r *dataset.Result)
 		want   string
 	}{
-		{"other atom, score kept", func(r *dataset.Result) { r.Rows[1] = others(r) }, "query 17: atom"},
-		{"atom twice", func(r *dataset.Result) { r.Rows[1] = r.Rows[0] }, "twice"},
-		{"atom that is not there", func(r *dataset.Result) { r.Rows[2] = 60 }, "outside [0, 60)"},
+		{"other vector, score kept", func(r *dataset.Result) { r.Rows[1] = others(r) }, "query 17: vector"},
+		{"vector twice", func(r *dataset.Result) { r.Rows[1] = r.Rows[0] }, "twice"},
+		{"vector that is not there", func(r *dataset.Result) { r.Rows[2] = 60 }, "outside [0, 60)"},
 		{"score", func(r *dataset.Result) { r.Scores[0] = math.Nextafter32(r.Scores[0], 9) * 1.0001 }, "scores"},
 		{"float64 score", func(r *dataset.Result) { r.Scores64[1] += 1e-11 }, "in float64"},
-		{"length", func(r *dataset.Result) { r.Rows, r.Scores, r.Scores64 = r.Rows[:2], r.Scores[:2], r.Scores64[:2] }, "2 atoms where 3"},
+		{"length", func(r *dataset.Result) { r.Rows, r.Scores, r.Scores64 = r.Rows[:2], r.Scores[:2], r.Scores64[:2] }, "2 vectors where 3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			bad := rewrite(t, answers, filepath.Join(t.TempDir(), "bad.jsonl"), func(j int, r *dataset.Result) {
@@ -218,7 +218,7 @@ func TestVerifyFindsWhatTiesHide(t *testing.T) {
 		answers := clitest.WriteFile(t, dir, name, []byte("query,id\n"+c.ids))
 		r := thresher(t, "verify", "--vectors", atoms, "--queries", queries, "--metric", "ip", "--answers", answers)
 		r.WantCode(t, c.code)
-		if c.code == cli.ExitWrong && !strings.Contains(r.Out, "query 1: lacks atom 1, better by 1 (exact)") {
+		if c.code == cli.ExitWrong && !strings.Contains(r.Out, "query 1: lacks vector 1, better by 1 (exact)") {
 			t.Error(r.Out)
 		}
 	}
@@ -427,16 +427,16 @@ func TestVerifyNamedAtoms(t *testing.T) {
 		{"texts", atoms, qdrant(texts...), nil, cli.ExitOK, "2 of 2 answers"},
 		{"integers of a column", atoms, qdrant("20", "10", "10", "30"), []string{"--ids", "key"}, cli.ExitOK, "2 of 2 answers"},
 		{"row numbers", atoms, qdrant("0", "1", "1", "2"), nil, cli.ExitOK, "2 of 2 answers"},
-		{"wrong atom", atoms, qdrant(`"c"`, `"b"`, `"b"`, `"c"`), nil, cli.ExitWrong, "lacks atom 0"},
-		{"unknown", atoms, qdrant(`"a"`, `"x"`, `"b"`, `"c"`), nil, cli.ExitInput, `query 0: rank 2: no atom of ` + atoms + ` has the id "x"`},
-		{"of two atoms", twins, qdrant(texts...), nil, cli.ExitInput, `several atoms of ` + twins + ` have the id "a"`},
+		{"wrong vector", atoms, qdrant(`"c"`, `"b"`, `"b"`, `"c"`), nil, cli.ExitWrong, "lacks vector 0"},
+		{"unknown", atoms, qdrant(`"a"`, `"x"`, `"b"`, `"c"`), nil, cli.ExitInput, `query 0: rank 2: no vector of ` + atoms + ` has the id "x"`},
+		{"of two vectors", twins, qdrant(texts...), nil, cli.ExitInput, `several vectors of ` + twins + ` have the id "a"`},
 		{"no ids", bare, qdrant(texts...), nil, cli.ExitInput, "has no column id; --ids names"},
 		{"no column", atoms, qdrant(texts...), []string{"--ids", "isbn"}, cli.ExitInput, "isbn"},
 		{"collection", built, qdrant(texts...), nil, cli.ExitOK, "2 of 2 answers"},
 		{"collection without ids", builtBare, qdrant(texts...), nil, cli.ExitInput, "has no column id"},
 		{"column of a collection", built, qdrant(texts...), []string{"--ids", "key"}, cli.ExitInput, "prepared collection"},
 		{"scores of another scale", atoms, clitest.WriteFile(t, dir, "d.csv", distances), nil, cli.ExitOK, "negative inner products; 0 of 4"},
-		{"one that is not", atoms, clitest.WriteFile(t, dir, "o.csv", []byte("query_id,distance,id\n0,-3,a\n0,-2,b\n1,-1,c\n1,-4,b\n")), nil, cli.ExitWrong, "query 1: states a score that is not its atom's"},
+		{"one that is not", atoms, clitest.WriteFile(t, dir, "o.csv", []byte("query_id,distance,id\n0,-3,a\n0,-2,b\n1,-1,c\n1,-4,b\n")), nil, cli.ExitWrong, "query 1: states a score that is not its vector's"},
 		{"a scale that is not known", atoms, clitest.WriteFile(t, dir, "s.csv", []byte("query_id,distance,id\n0,-33,a\n0,-22,b\n1,-22,c\n1,-44,b\n")), nil, cli.ExitOK, "on a scale that is not known"},
 		{"scores ignored", atoms, clitest.WriteFile(t, dir, "d.csv", distances), []string{"--ignore-scores"}, cli.ExitOK, "2 of 2 answers"},
 		{"a query missing", atoms, clitest.WriteFile(t, dir, "m.csv", []byte("query,id\n1,a\n")), nil, cli.ExitInput, "without gaps"},
@@ -477,7 +477,7 @@ func TestVerifyExcludesSelf(t *testing.T) {
 		args = append([]string{"verify", "--vectors", atoms, "--metric", "ip", "--queries", atoms, "--exclude-self", "--ignore-scores"}, args...)
 		thresher(t, append(args, "--answers", out)...).WantCode(t, cli.ExitOK)
 		r := thresher(t, append(args, "--answers", selfish)...)
-		if r.WantCode(t, cli.ExitWrong); !strings.Contains(r.Out, "query 40: atom 40 at rank 1 is the query itself") {
+		if r.WantCode(t, cli.ExitWrong); !strings.Contains(r.Out, "query 40: vector 40 at rank 1 is the query itself") {
 			t.Error(r.Out)
 		}
 	}
@@ -509,8 +509,8 @@ func TestVerifyRefusesOtherQueries(t *testing.T) {
 			thresher(t, append(verify, "--queries", atoms, "--answers", own)...).WantCode(t, cli.ExitOK)
 			for _, flags := range [][]string{nil, {"--sample", "1"}} {
 				verify := append(verify, flags...)
-				thresher(t, append(verify, "--queries", others, "--answers", theirs, "--ignore-scores")...).WantError(t, "--exclude-self", "query 41 of", "o.npy is not atom 41 of", from)
-				thresher(t, append(verify, "--queries", more, "--answers", longer)...).WantError(t, "--exclude-self", "m.npy has more queries than the 60 atoms of", from)
+				thresher(t, append(verify, "--queries", others, "--answers", theirs, "--ignore-scores")...).WantError(t, "--exclude-self", "query 41 of", "o.npy is not vector 41 of", from)
+				thresher(t, append(verify, "--queries", more, "--answers", longer)...).WantError(t, "--exclude-self", "m.npy has more queries than the 60 vectors of", from)
 			}
 		}
 	}

@@ -30,7 +30,7 @@ func TestBackendOfWorker(t *testing.T) {
 		{"usable", "EMU_DEVICES", "1", "cuda", nil, false},
 		{"old", "EMU_CC", "75", "cpu", []string{"device 0 (", "7.5 is below 8.0", "a newer GPU"}, true},
 		{"full", "EMU_FAIL", "cuDevicePrimaryCtxRetain:1+:2", "cpu", []string{"device 0 (", "OUT_OF_MEMORY", "free memory"}, false},
-		{"too small", "EMU_MEM", "67373056", "cpu", []string{"loading 3000 atoms", "free memory"}, false},
+		{"too small", "EMU_MEM", "67373056", "cpu", []string{"loading 3000 vectors", "free memory"}, false},
 		{"none", "EMU_DEVICES", "0", "cpu", nil, false},
 	} {
 		t.Run(f.name, func(t *testing.T) {

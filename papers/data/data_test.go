@@ -188,12 +188,15 @@ func TestReadRatings(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		r, err := ReadRatings(dir)
+		r, err := ReadRatings(dir, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if r.Users != 2 || r.Films != 2 || len(r.Given) != 3 || r.Given[0] != (Rating{1, 1, 4}) || r.Given[1] != (Rating{0, 0, 1}) {
 			t.Errorf("%s: %+v", name, r)
+		}
+		if r, err := ReadRatings(dir, 1); err != nil || len(r.Given) != 1 || r.Given[0] != (Rating{0, 0, 4}) {
+			t.Errorf("%s: one rating: %+v, %v", name, r, err)
 		}
 	}
 	for text, want := range map[string]string{
@@ -210,11 +213,11 @@ func TestReadRatings(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "ratings.csv"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ReadRatings(dir); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "ratings.csv") {
+		if _, err := ReadRatings(dir, 0); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "ratings.csv") {
 			t.Errorf("%q: error %v, want %q", text, err, want)
 		}
 	}
-	if _, err := ReadRatings(t.TempDir()); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := ReadRatings(t.TempDir(), 0); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("an empty folder: %v", err)
 	}
 }
@@ -222,7 +225,7 @@ func TestReadRatings(t *testing.T) {
 // MovieLens 1M may not be passed on: the test says when it is not there.
 func TestMovieLens(t *testing.T) {
 	const folder = "../../../shared/data/ml-1m"
-	r, err := ReadRatings(folder)
+	r, err := ReadRatings(folder, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		t.Skipf("MovieLens 1M is not in %s", folder)
 	}

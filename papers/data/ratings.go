@@ -35,8 +35,8 @@ const (
 // ReadRatings reads the ratings of a folder of MovieLens: ratings.dat (user::film::stars::time, as MovieLens 1M comes),
 // ratings.csv (with the header user,movie,rating) or u.data (separated by tabs, as MovieLens 100K comes), the first that
 // is there. Stars are whole numbers of 1 to 5; a film that a user rated twice is refused. Errors name file, line and field;
-// that of a folder without any of the files wraps fs.ErrNotExist.
-func ReadRatings(folder string) (*Ratings, error) {
+// that of a folder without any of the files wraps fs.ErrNotExist. Above 0, most is the number of ratings after which it ends.
+func ReadRatings(folder string, most int) (*Ratings, error) {
 	formats := []struct {
 		name, header string
 		cut          func(line string) []string
@@ -47,7 +47,7 @@ func ReadRatings(folder string) (*Ratings, error) {
 	}
 	for _, f := range formats {
 		path := filepath.Join(folder, f.name)
-		r, err := readRatings(path, f.header, f.cut)
+		r, err := readRatings(path, f.header, most, f.cut)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -56,7 +56,7 @@ func ReadRatings(folder string) (*Ratings, error) {
 	return nil, fmt.Errorf("%w: no ratings.dat, ratings.csv or u.data in %s; MovieLens (grouplens.org/datasets/movielens) may not be passed on with thresher", fs.ErrNotExist, folder)
 }
 
-func readRatings(path, header string, cut func(string) []string) (*Ratings, error) {
+func readRatings(path, header string, most int, cut func(string) []string) (*Ratings, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func readRatings(path, header string, cut func(string) []string) (*Ratings, erro
 	defer f.Close()
 	r := &Ratings{}
 	lines := bufio.NewScanner(f)
-	for number := 1; lines.Scan(); number++ {
+	for number := 1; lines.Scan() && (most <= 0 || len(r.Given) < most); number++ {
 		line := strings.TrimSuffix(lines.Text(), "\r")
 		if number == 1 && header != "" {
 			if line != header {

@@ -187,7 +187,7 @@ func Mixed(n, d, m int, seed uint64) *Set {
 	theta := rand.New(philox.New(seed, streamModel)).NormFloat64()
 	all, thetas := signals(theta, m+1, d, seed)
 	x := &mixed{d: d, offsets: make([]float64, n), weights: make([][]float64, n), signals: all}
-	s := &Set{Name: "CORRELATED_NORMAL_CUSTOM (programs)", Atoms: x, Queries: all[:m]}
+	s := &Set{Name: "CORRELATED (programs)", Atoms: x, Queries: all[:m]}
 	weights, offsets := rand.New(philox.New(seed, streamWeights)), rand.New(philox.New(seed, streamOffsets))
 	for i := range n {
 		x.offsets[i] = 3 * offsets.NormFloat64()

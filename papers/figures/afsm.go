@@ -373,7 +373,7 @@ func experimentNote(s *Settings, rows []Row, data string, axis trial.Axis) Note 
 		}
 		seen = append(seen, text)
 	}
-	n.Seen = fmt.Sprintf("With %d users and %d repetitions, %s.", s.Int("users"), s.Int("repetitions"), strings.Join(seen, "; "))
+	n.Seen = fmt.Sprintf("With %d users x %d, %s.", s.Int("users"), s.Int("repetitions"), strings.Join(seen, "; "))
 	n.Ours = fmt.Sprintf("ahead of all greedy lines at %d of %d, level at %d, behind at %d", len(by.ahead), len(all), len(by.level), len(by.behind))
 	if axis == trial.ByRound {
 		n.Ours = fmt.Sprintf("%.3f against %.3f", all[0].afsm.Y, all[0].best.Y)

@@ -45,12 +45,12 @@ var banditMIPSBeta = &Figure{
 			for _, b := range s.Floats("beta") {
 				hi = max(hi, b)
 			}
-			level := func(name string, rows []Row, y func(r *Row) float64) plot.Series {
+			level := func(name string, kind plot.Kind, rows []Row, y func(r *Row) float64) plot.Series {
 				sum := 0.0
 				for i := range rows {
 					sum += y(&rows[i]) / float64(len(rows))
 				}
-				return plot.Series{Name: name, Kind: plot.Reference, X: []float64{lo, hi}, Mean: []float64{sum, sum}}
+				return plot.Series{Name: name, Kind: kind, X: []float64{lo, hi}, Mean: []float64{sum, sum}}
 			}
 			optimal := ofLine(of, nameBeta, variantOptimal)
 			if len(weighted) == 0 || len(optimal) == 0 {
@@ -58,15 +58,15 @@ var banditMIPSBeta = &Figure{
 			}
 			variance := plot.Chart{Title: name + ": sum over atoms of E X^2", XLabel: "beta", YLabel: "second moment", LogY: true,
 				Series: series(weighted, func(*Row) string { return "weights |q|^(2 beta)" }, func(r *Row) float64 { return r.X }, func(r *Row) float64 { return r.Y })}
-			variance.Series = append(variance.Series, level("weights of theorem 2", optimal, func(r *Row) float64 { return r.Y }))
+			variance.Series = append(variance.Series, level("weights of theorem 2", plot.Reference, optimal, func(r *Row) float64 { return r.Y }))
 			pulls := plot.Chart{Title: name + ": multiplications", XLabel: "beta", YLabel: "multiplications of a query", LogY: true,
 				Series: series(weighted, func(*Row) string { return "weights |q|^(2 beta)" }, func(r *Row) float64 { return r.X }, func(r *Row) float64 { return r.Multiplications })}
 			multiplications := func(r *Row) float64 { return r.Multiplications }
-			pulls.Series = append(pulls.Series, level("weights of theorem 2", optimal, multiplications),
-				level("alpha", ofLine(of, nameAlpha, variantText), multiplications))
+			pulls.Series = append(pulls.Series, level("weights of theorem 2", plot.Reference, optimal, multiplications),
+				level("alpha", plot.Line, ofLine(of, nameAlpha, variantText), multiplications))
 			for _, own := range []string{OwnExact, OwnCertain, OwnAdaptive} {
 				if rows := ofLine(of, own, ""); len(rows) > 0 {
-					pulls.Series = append(pulls.Series, level(own, rows, multiplications))
+					pulls.Series = append(pulls.Series, level(own, plot.Line, rows, multiplications))
 				}
 			}
 			charts = append(charts, variance, pulls)

@@ -44,7 +44,7 @@ var banditMIPS7 = &Figure{
 			add(panelDimension, setPrograms, s.Int("n of the last panel"), d, float64(d))
 		}
 		return append(points, Point{Key: setViewers, Rows: func(ctx context.Context, e *Env) ([]Row, error) {
-			f, err := readFilms(ctx, e, s.Int("rank of MovieLens"))
+			f, err := readFactors(ctx, e, s)
 			if err != nil {
 				return nil, err
 			}
@@ -177,8 +177,11 @@ func noteBanditMIPS7(_ *Settings, rows []Row) Note {
 		}
 		seen += fmt.Sprintf("%s: exponent %.2f +- %.2f in n without norms and %.2f with them, at n = %s %s and %s beside BanditMIPS's %s, %d of %d wrong",
 			name, slope, half, slopeCounted, short(x), short(a), short(b), short(c), wrong, answers)
-		if name == setPrograms {
-			note.Ours = fmt.Sprintf("CORRELATED: %s at n = %s, %.2f an atom, exponent %.2f", short(a), short(x), a/x, slope)
+		if name == setText || name == setPrograms {
+			if note.Ours != "" {
+				note.Ours += "; "
+			}
+			note.Ours += fmt.Sprintf("%s: %s at n = %s, %.2g an atom, exponent %.2f", name, short(a), short(x), a/x, slope)
 		}
 	}
 	byD := slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.Panel != panelDimension })

@@ -152,7 +152,7 @@ func drawSeed(e *Env, name string, draw int) uint64 {
 const (
 	setNormal    = "NORMAL_CUSTOM"
 	setText      = "CORRELATED_NORMAL_CUSTOM"
-	setPrograms  = "CORRELATED_NORMAL_CUSTOM (programs)"
+	setPrograms  = "CORRELATED (programs)"
 	setMovieLens = "MovieLens"
 	setViewers   = "MovieLens transposed"
 	setCustomers = "customers (for Netflix)"
@@ -177,30 +177,40 @@ const sweepsOfFactors = 60
 
 // readFilms reads MovieLens 1M and factorizes it as the paper does.
 func readFilms(ctx context.Context, e *Env, rank int) (*data.Factors, error) {
-	r, err := readRatings(e)
+	r, err := readMovieLens(e, "ml-1m")
 	if err != nil {
 		return nil, err
 	}
 	return r.NonNegative(ctx, rank, sweepsOfFactors, e.Seed)
 }
 
-// readCustomers reads MovieLens 1M and fits the customers that stand for Netflix's.
-func readCustomers(ctx context.Context, e *Env, rank int) (*data.Customers, error) {
-	r, err := readRatings(e)
+// readFactors is readFilms of the first ratings, as many as the settings say.
+func readFactors(ctx context.Context, e *Env, s *Settings) (*data.Factors, error) {
+	r, err := readFirst(e, "ml-1m", s.Int("ratings"))
 	if err != nil {
 		return nil, err
 	}
-	return data.NewCustomers(ctx, r, rank, e.Seed)
+	return r.NonNegative(ctx, s.Int("rank of MovieLens"), sweepsOfFactors, e.Seed)
 }
 
-func readRatings(e *Env) (*data.Ratings, error) { return readMovieLens(e, "ml-1m") }
+// readCustomers reads the first ratings of MovieLens 1M and fits the customers that stand for Netflix's.
+func readCustomers(ctx context.Context, e *Env, s *Settings) (*data.Customers, error) {
+	r, err := readFirst(e, "ml-1m", s.Int("ratings"))
+	if err != nil {
+		return nil, err
+	}
+	return data.NewCustomers(ctx, r, s.Int("rank of customers"), e.Seed)
+}
 
 // readMovieLens reads the ratings of a folder of data sets.
-func readMovieLens(e *Env, folder string) (*data.Ratings, error) {
+func readMovieLens(e *Env, folder string) (*data.Ratings, error) { return readFirst(e, folder, 0) }
+
+// readFirst reads the first ratings of a folder of data sets, 0 for all.
+func readFirst(e *Env, folder string, most int) (*data.Ratings, error) {
 	if e.Folder == "" {
 		return nil, fmt.Errorf("%w: no folder of data sets", ErrMissing)
 	}
-	r, err := data.ReadRatings(filepath.Join(e.Folder, folder))
+	r, err := data.ReadRatings(filepath.Join(e.Folder, folder), most)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: %w", ErrMissing, err)
 	}

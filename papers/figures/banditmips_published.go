@@ -11,7 +11,7 @@ import (
 )
 
 // publishedBanditMIPS are means that the authors published as logs of their experiments (github.com/ThrunGroup/BanditMIPS,
-// MIT licence, which is beside the file): of the trade-offs the Pareto front of each method.
+// MIT licence, which is at the file's head): of the trade-offs the Pareto front of each method.
 //
 //go:embed published/banditmips.csv
 var publishedBanditMIPS string
@@ -25,7 +25,9 @@ type logged struct {
 
 // readLogged reads the logs of a figure, in the file's order.
 func readLogged(figure string) ([]logged, error) {
-	records, err := csv.NewReader(strings.NewReader(publishedBanditMIPS)).ReadAll()
+	r := csv.NewReader(strings.NewReader(publishedBanditMIPS))
+	r.Comment = '#' // the licence
+	records, err := r.ReadAll()
 	if err != nil {
 		return nil, err
 	}

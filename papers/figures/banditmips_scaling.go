@@ -33,14 +33,14 @@ var banditMIPS1 = &Figure{
 			}
 		}
 		points = append(points, Point{Key: setMovieLens, Rows: func(ctx context.Context, e *Env) ([]Row, error) {
-			f, err := readFilms(ctx, e, s.Int("rank of MovieLens"))
+			f, err := readFactors(ctx, e, s)
 			if err != nil {
 				return nil, err
 			}
 			return filmRows(ctx, e, s, setMovieLens, s.Ints("d of MovieLens"), s.Int("draws"), s.Float("sigma asrun of MovieLens"),
 				func(d int, seed uint64) (*data.Set, error) { return data.Films(f, s.Int("n"), d, 1, seed) })
 		}}, Point{Key: setCustomers, Rows: func(ctx context.Context, e *Env) ([]Row, error) {
-			c, err := readCustomers(ctx, e, s.Int("rank of customers"))
+			c, err := readCustomers(ctx, e, s)
 			if err != nil {
 				return nil, err
 			}
@@ -54,7 +54,7 @@ var banditMIPS1 = &Figure{
 		theirs := map[string]string{setNormal: setNormal, setPrograms: setText, setMovieLens: "MovieLens", setCustomers: "Netflix"}
 		var charts []plot.Chart
 		for _, name := range dataOf(rows) {
-			c := scalingChart(ofData(rows, name), fmt.Sprintf("%s, n = %d; thin: BanditMIPS (text) of a draw, orange where Delta is large", name, s.Int("n")))
+			c := scalingChart(ofData(rows, name), fmt.Sprintf("%s, n = %d", name, s.Int("n")))
 			c.Series = append(c.Series, publishedLines(logs, theirs[name], func(string) bool { return true },
 				func(l *logged) float64 { return float64(l.d) }, func(l *logged) float64 { return l.multiplications })...)
 			charts = append(charts, c)
@@ -62,7 +62,7 @@ var banditMIPS1 = &Figure{
 		if c, ok := gapChart(rows, s.Float("sigma"), s.Float("delta"), s.Int("n")); ok {
 			charts = append(charts, c)
 		}
-		return append(charts, wallChart(rows, "Time of a query, all sets but the films"))
+		return append(charts, wallChart(rows, "Time of a query, sets without films"))
 	},
 	Note: noteBanditMIPS1,
 }
@@ -138,7 +138,7 @@ func ofLine(rows []Row, algorithm, variant string) []Row {
 // scalingChart draws multiplications against x: the text's of each draw as a thin line whose colour stands for Delta, and
 // every line's mean.
 func scalingChart(rows []Row, title string) plot.Chart {
-	c := plot.Chart{Title: title, XLabel: "d", YLabel: "multiplications of a query", LogX: true, LogY: true}
+	c := plot.Chart{Title: title, XLabel: "d (thin: the text's draws, orange: large Delta)", YLabel: "multiplications of a query", LogX: true, LogY: true}
 	c.Series = append(c.Series, drawLines(ofLine(rows, nameBanditMIPS, variantText))...)
 	for _, line := range series(rows, lineName, func(r *Row) float64 { return r.X }, func(r *Row) float64 { return r.Multiplications }) {
 		line.SD = nil
@@ -175,7 +175,7 @@ func drawLines(rows []Row) []plot.Series {
 
 // gapChart draws pulls an atom against Delta, at every d, and what Algorithm 1 needs where four radii are Delta.
 func gapChart(rows []Row, sigma, delta float64, n int) (plot.Chart, bool) {
-	c := plot.Chart{Title: "BanditMIPS (text): coordinates an atom against Delta; NORMAL_CUSTOM", XLabel: "Delta", YLabel: "multiplications / n", LogX: true, LogY: true}
+	c := plot.Chart{Title: "NORMAL_CUSTOM: BanditMIPS (text) against Delta", XLabel: "Delta", YLabel: "multiplications / n", LogX: true, LogY: true}
 	least, most := math.Inf(1), 0.0
 	byD := map[int]*plot.Series{}
 	var ds []int
@@ -214,9 +214,10 @@ func neededCoordinates(sigma, delta, gap float64, n int) float64 {
 	return s
 }
 
-// wallChart draws the time of a query against x, of the generated sets that have all methods.
+// wallChart draws the time of a query on one core against x, of the generated sets that have all methods. The plain algorithms
+// read a copy in which the atoms' values of one coordinate lie side by side.
 func wallChart(rows []Row, title string) plot.Chart {
-	c := plot.Chart{Title: title + " (one core, coordinates side by side in memory)", XLabel: "d", YLabel: "microseconds", LogX: true, LogY: true}
+	c := plot.Chart{Title: title, XLabel: "d", YLabel: "microseconds, one core", LogX: true, LogY: true}
 	of := slices.DeleteFunc(slices.Clone(rows), func(r Row) bool {
 		return r.Data == setMovieLens || r.Data == setCustomers || r.Wall <= 0
 	})

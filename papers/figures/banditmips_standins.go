@@ -123,7 +123,7 @@ func medianOf(values []float32) float64 {
 func noteBanditMIPS4(_ *Settings, rows []Row) Note {
 	note := Note{
 		Says:    "On SIFT-1M and CryptoPairs BanditMIPS appears to scale as O(1) to a million dimensions, right in each trial.",
-		Why:     "Stand-ins decide nothing about the paper's data, but the authors' logs are not flat for CryptoPairs either (.59M at 6,000 to 12.8M at 360,000, right .96 to 1), where with sigma = 2.5e9 the text reads everything; prices over nine decades ask for a sigma of the largest, and the few largest coins are told apart only by reading them.",
+		Why:     "Stand-ins decide nothing about the paper's data, but the authors' logs are not flat for CryptoPairs either (.59M at 6,000 to 12.8M at 360,000, right .96 to 1), where with sigma = 2.5e9 the text reads everything, as it does the rest with 6.25e5. The true sigma of prices is that of the largest coin's moves, far below 2.5e9; how much it saves says how far the openings of the two largest coins, drawn over nine decades, are apart, and is no property of d.",
 		Verdict: InKind,
 		Theirs:  "SIFT-1M 122k at 10^5, 129k at 10^6 (right .92 to 1); CryptoPairs .59M at 6,000, 8.3M at 10^6 (.96 to 1)",
 	}

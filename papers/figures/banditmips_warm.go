@@ -35,27 +35,27 @@ var banditMIPSWarm = &Figure{
 		}})
 	},
 	Charts: func(s *Settings, rows []Row) []plot.Chart {
-		title := fmt.Sprintf("%s, n = %d, d = %d", setNormal, s.Int("n"), s.Int("d"))
 		warm := slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.Algorithm != nameBanditMIPS })
-		read := plot.Chart{Title: title + ": coordinates of atoms read", XLabel: "queries", YLabel: "reads a query, the cache's share included", LogX: true, LogY: true,
+		read := plot.Chart{Title: "Share of multiplications that read an atom", XLabel: "queries", YLabel: "reads / multiplications", LogX: true, LogY: true,
 			Series: series(warm, func(r *Row) string { return r.Variant }, func(r *Row) float64 { return r.X }, func(r *Row) float64 { return r.Y })}
-		multiplied := plot.Chart{Title: title + ": multiplications", XLabel: "queries", YLabel: "multiplications a query", LogX: true, LogY: true,
+		multiplied := plot.Chart{Title: setNormal + ": multiplications", XLabel: "queries", YLabel: "multiplications a query", LogX: true, LogY: true,
 			Series: series(rows, lineName, func(r *Row) float64 { return r.X }, func(r *Row) float64 { return r.Multiplications })}
-		timed := plot.Chart{Title: title + ": time", XLabel: "queries", YLabel: "microseconds a query, one core", LogX: true, LogY: true,
+		timed := plot.Chart{Title: setNormal + ": time", XLabel: "queries", YLabel: "microseconds, one core", LogX: true, LogY: true,
 			Series: series(rows, lineName, func(r *Row) float64 { return r.X }, func(r *Row) float64 { return float64(max(1, r.Wall.Nanoseconds())) / 1000 })}
 		return []plot.Chart{read, multiplied, timed}
 	},
 	Note: noteWarm,
 }
 
-func warmVariant(cache int) string { return fmt.Sprintf("%d cached coordinates", cache) }
+func warmVariant(cache int) string { return fmt.Sprintf("%d cached", cache) }
 
 // warmSet is the figure's data, the queries of a smaller number the first of a larger.
 func warmSet(e *Env, s *Settings) *data.Set {
 	return data.Normal(s.Int("n"), s.Int("d"), slices.Max(s.Ints("m")), drawSeed(e, setNormal, 0))
 }
 
-// warmRows are the queries of the largest batch, searched in order; a batch of m is the first m of them.
+// warmRows are the queries of the largest batch, searched in order; a batch of m is the first m of them. Y is the share of a
+// query's multiplications that read an atom, the mean over the queries.
 func warmRows(ctx context.Context, e *Env, s *Settings, key string, cache int) ([]Row, error) {
 	k, delta, sigma, seed := s.Int("k"), s.Float("delta"), s.Float("sigma"), pointSeed(e.Seed, key)
 	t, err := newContest(ctx, e, warmSet(e, s), k)
@@ -97,10 +97,11 @@ func warmRows(ctx context.Context, e *Env, s *Settings, key string, cache int) (
 	for _, m := range s.Ints("m") {
 		r := Row{Point: key, Algorithm: nameBanditMIPS, Variant: warmVariant(cache), Data: t.name, N: t.n, D: t.d, K: k,
 			Setting: fmt.Sprintf("sigma %g, delta %g", sigma, delta), X: float64(m), Draws: 1, Answers: m, Preprocessing: 0, BuildWall: filling}
-		fresh, took := 0.0, time.Duration(0)
+		took := time.Duration(0)
 		var multiplied []float64
 		for q, a := range answers[:m] {
-			fresh += float64(a.out.Pulls - a.out.CachedPulls)
+			// The reads that fill the cache are shared evenly.
+			r.Y += (float64(a.out.Pulls-a.out.CachedPulls) + cost/float64(m)) / float64(a.out.Pulls) / float64(m)
 			took += a.took
 			multiplied = append(multiplied, float64(a.out.Pulls))
 			right := 0
@@ -116,7 +117,6 @@ func warmRows(ctx context.Context, e *Env, s *Settings, key string, cache int) (
 		}
 		r.Multiplications, r.MultiplicationsSD = meanSD(multiplied)
 		r.Wall = took / time.Duration(m)
-		r.Y = (fresh + cost) / float64(m)
 		rows = append(rows, r)
 	}
 	return rows, nil
@@ -171,7 +171,6 @@ func ownBatches(ctx context.Context, e *Env, s *Settings) (rows []Row, err error
 				r.Precision += float64(right) / float64(k*m)
 			}
 			r.Multiplications, r.MultiplicationsSD = meanSD(read)
-			r.Y = r.Multiplications
 			rows = append(rows, r)
 		}
 	}
@@ -186,21 +185,22 @@ func noteWarm(s *Settings, rows []Row) Note {
 	}
 	caches, ms := s.Ints("cache"), s.Ints("m")
 	last := float64(slices.Max(ms))
-	at := func(cache int, m float64) (reads, multiplied, wall float64) {
+	at := func(cache int, m float64) Row {
 		for _, r := range ofLine(rows, nameBanditMIPS, warmVariant(cache)) {
 			if r.X == m {
-				return r.Y, r.Multiplications, float64(r.Wall.Microseconds())
+				return r
 			}
 		}
-		return 0, 0, 0
+		return Row{}
 	}
-	cold, coldMultiplied, coldWall := at(caches[0], last)
-	seen := fmt.Sprintf("At %s queries a query reads %s coordinates of atoms without a cache", short(last), short(cold))
+	cold := at(caches[0], last)
+	seen := fmt.Sprintf("In a batch of %s", short(last))
 	for _, cache := range caches[1:] {
-		reads, multiplied, wall := at(cache, last)
-		alone, _, _ := at(cache, 1)
-		seen += fmt.Sprintf(", %s with %d cached (%s as a single query) and %.2f times the multiplications at %.2f times the time", short(reads), cache, short(alone), multiplied/math.Max(1, coldMultiplied), wall/math.Max(1, coldWall))
-		note.Ours = fmt.Sprintf("%.2f times the reads with %d cached, %.2f times the multiplications", reads/math.Max(1, cold), cache, multiplied/math.Max(1, coldMultiplied))
+		warm, alone := at(cache, last), at(cache, 1)
+		multiplied := warm.Multiplications / math.Max(1, cold.Multiplications)
+		seen += fmt.Sprintf(", with %d coordinates cached %.2f of a query's multiplications read an atom (%.2f of a single query's, the filling counted), at %.2f times the multiplications and %.2f times the time of no cache",
+			cache, warm.Y, alone.Y, multiplied, float64(warm.Wall)/math.Max(1, float64(cold.Wall)))
+		note.Ours = fmt.Sprintf("%.2f of the multiplications read an atom with %d cached, %.2f times the multiplications", warm.Y, cache, multiplied)
 	}
 	single, many := 0.0, 0.0
 	for _, r := range ofLine(rows, OwnAdaptive, "") {

@@ -59,6 +59,7 @@ var beat1 = &Figure{
 		bottom := beatLinesOf(rows, logisticPanel)
 		beat, filter := top[beatTight], merged(top[filterTight], top[filterWide])
 		low, high := bottom[beatTight].last(), bottom[filterTight].last()
+		own, beatOwn := top[anytimeLine].last(), top[beatTight].last()
 		linear := slices.Max([]float64{top[beatTight].bend(), top[filterTight].bend(), top[filterWide].bend(), bottom[beatTight].bend(), bottom[filterTight].bend(), bottom[filterWide].bend()})
 		verdict := Not
 		if beat.spread().high < filter.spread().low {
@@ -69,8 +70,8 @@ var beat1 = &Figure{
 		}
 		return Note{
 			Says: "The mean regret of both methods is linear in K, and that of Interleaved Filter varies much more, in both settings.",
-			Seen: fmt.Sprintf("The exponent of K is at most %.2f; where all gaps are alike Beat-the-Mean's standard deviation is %s of its mean and the filter's %s, but with logistic preferences it is the other way, %.0f against %.0f%% at K = %d.",
-				linear, beat.spread(), filter.spread(), 100*spread(low), 100*spread(high), low.N),
+			Seen: fmt.Sprintf("The exponent of K is at most %.2f; where all gaps are alike Beat-the-Mean's standard deviation is %s of its mean and the filter's %s, but with logistic preferences it is the other way, %.0f against %.0f%% at K = %d; thresher's anytime has a regret of %s where Beat-the-Mean has %s.",
+				linear, beat.spread(), filter.spread(), 100*spread(low), 100*spread(high), low.N, short(own.Y), short(beatOwn.Y)),
 			Why: "Logistic gaps are drawn anew for every trial, and the regret of Beat-the-Mean follows the smallest of them, which it needs to tell the best arm apart; the filter's goes by its first champion, and with equal radii it costs less on average. " +
 				beatNoErrors(rows),
 			Verdict: verdict,
@@ -123,9 +124,9 @@ var beat2 = &Figure{
 		}
 		return Note{
 			Says: "At gamma 1.3 the regret of Interleaved Filter is super-linear in K, with more variance, and that of Beat-the-Mean linear; over gamma the filter has a phase transition near 1.3 and decreases slightly afterwards.",
-			Seen: fmt.Sprintf("With the radius of its own paper the filter's regret grows as K to the %.1f and reaches %s (deviation %s) at K = %d, Beat-the-Mean's as K to the %.1f to %s (%s); over gamma the filter's greatest step is from %g to %g (%.1f times) and it falls from %s at %g to %s at %g, while with the tight radius it grows as K to the %.1f and steps from %g to %g (%.1f times).",
+			Seen: fmt.Sprintf("With the radius of its own paper the filter's regret grows as K to the %.1f and reaches %s (deviation %s) at K = %d, Beat-the-Mean's as K to the %.1f to %s (%s); over gamma the filter's greatest step is from %g to %g (%.1f times) and it falls from %s at %g to %s at %g, while with the tight radius it grows as K to the %.1f and steps from %g to %g (%.1f times); thresher's anytime, which assumes no transitivity, has %s at the largest K.",
 				wide.bend(), short(wide.last().Y), short(wide.last().YSD), wide.last().N, beat.bend(), short(beat.last().Y), short(beat.last().YSD),
-				from, to, factor, short(peak.Y), peak.X, short(end.Y), end.X, tight.bend(), tightFrom, tightTo, tightFactor),
+				from, to, factor, short(peak.Y), peak.X, short(end.Y), end.X, tight.bend(), tightFrom, tightTo, tightFactor, short(k[anytimeLine].last().Y)),
 			Why: "A champion is replaced by its neighbour, which beats it most clearly, so the filter sifts through many champions; footnote 7 gives it the radius (9), with which rounds end early by chance and the next champion is often much better. " +
 				beatNoErrors(rows),
 			Verdict: verdict,
@@ -454,7 +455,7 @@ var beatPAC = &Figure{
 	Charts: func(s *Settings, rows []Row) []plot.Chart {
 		var charts []plot.Chart
 		for _, gap := range s.Floats("gap") {
-			charts = append(charts, plot.Chart{
+			c := plot.Chart{
 				Title: fmt.Sprintf("gap %g, epsilon %g, delta %g", gap, s.Float("epsilon"), s.Float("delta")), XLabel: "K", YLabel: "comparisons", LogX: true, LogY: true,
 				Series: barred(rows, func(r *Row) string {
 					if r.Panel != fmt.Sprintf("gap %g", gap) {
@@ -462,7 +463,13 @@ var beatPAC = &Figure{
 					}
 					return r.Algorithm
 				}),
-			})
+			}
+			for i := range c.Series {
+				if c.Series[i].Name == nLine {
+					c.Series[i].Kind = plot.Reference
+				}
+			}
+			charts = append(charts, c)
 		}
 		return charts
 	},

@@ -35,8 +35,12 @@ var boundedME4 = &Figure{
 		sweeps, ks := boundedMESweeps(s), s.Ints("k")
 		rank, predictedRank, m := s.Int("rank"), s.Int("predicted_rank"), s.Int("queries")
 		users, films := s.Int("users"), s.Int("films")
+		chosen := s.Strings("sets")
 		var points []Point
 		for _, set := range movieSets {
+			if !slices.Contains(chosen, set.name) {
+				continue
+			}
 			points = append(points, Point{Key: set.name, Rows: func(ctx context.Context, e *Env) ([]Row, error) {
 				var t *tradeoff
 				var err error

@@ -16,12 +16,13 @@ import (
 	"strings"
 
 	"thresher/internal/atomicfile"
+	"thresher/papers/data"
 )
 
 // PythonFile, in a figure's folder, has the rows of the baselines that libraries of Python have, HNSW-MIPS and NEQ-MIPS. It is
 // a table as TableFile is, and optional.
 //
-// A run leaves vectors and queries of each data set beside it, as POINT.npz: float32 arrays vectors (n x d) and queries
+// A run leaves vectors and queries of each data set beside it, as POINT-d=D.npz: float32 arrays vectors (n x d) and queries
 // (m x d), and about.json with the members of [pythonAbout]. bench/paper_baselines.py reads all files of that form in a
 // folder and writes PythonFile; the next run with RunOptions.Resume draws it.
 const PythonFile = "python.csv"
@@ -39,28 +40,33 @@ type pythonAbout struct {
 	Data    string   `json:"data"`
 	K       []int    `json:"k"`
 	Columns []string `json:"columns"` // of PythonFile
+	// Settings are those wanted of each algorithm; none of an algorithm that is not among them, all if there are none.
+	Settings map[string][]string `json:"settings,omitempty"`
+	// X is what rows have as X: "saving", n d / multiplications, with the precision as Y, or "d", with multiplications as Y.
+	X string `json:"x"`
 }
 
-// pythonPoint leaves a trade-off's vectors and queries for Python. It has no rows of its own: they come from PythonFile, and
-// until that is there the point is one that was left out.
-func pythonPoint(key, panel string, ks []int, make func(ctx context.Context, e *Env) (*tradeoff, error)) Point {
-	return Point{Key: key, Rows: func(ctx context.Context, e *Env) ([]Row, error) {
+// pythonPoint leaves vectors and queries for Python, those of each trade-off that sets hands to leave. It has no rows of its own:
+// they come from PythonFile, and until that is there the point is one that was left out.
+func pythonPoint(about pythonAbout, sets func(ctx context.Context, e *Env, leave func(t *tradeoff) error) error) Point {
+	about.Columns = names()
+	return Point{Key: about.Point, Rows: func(ctx context.Context, e *Env) ([]Row, error) {
 		if e.Out == "" {
 			return nil, fmt.Errorf("%w: a folder to leave vectors in for %s and %s", ErrMissing, nameHNSW, nameNEQ)
-		}
-		t, err := make(ctx, e)
-		if err != nil {
-			return nil, err
 		}
 		if err := os.Remove(filepath.Join(e.Out, PythonFile)); err != nil && !errors.Is(err, fs.ErrNotExist) { // of an earlier run
 			return nil, err
 		}
-		name := filepath.Join(e.Out, strings.NewReplacer(" ", "-", "/", "-").Replace(key)+".npz")
-		if err := t.leave(name, pythonAbout{Point: key, Panel: panel, Data: t.name, K: ks, Columns: names()}); err != nil {
+		file := strings.NewReplacer(" ", "-", "/", "-").Replace(about.Point)
+		if err := sets(ctx, e, func(t *tradeoff) error {
+			of := about
+			of.Data = t.name
+			return t.leave(filepath.Join(e.Out, fmt.Sprintf("%s-d=%d.npz", file, t.d)), of)
+		}); err != nil {
 			return nil, err
 		}
-		return nil, fmt.Errorf("%w: %s and %s of %s, which `python3 bench/paper_baselines.py %s` computes with FAISS; then run again with --resume",
-			ErrMissing, nameHNSW, nameNEQ, t.name, e.Out)
+		return nil, fmt.Errorf("%w: %s and %s, which `python3 bench/paper_baselines.py %s` computes with FAISS of the vectors that are left there; then run again with --resume",
+			ErrMissing, nameHNSW, nameNEQ, e.Out)
 	}}
 }
 
@@ -149,4 +155,50 @@ func readPython(folder fs.FS) ([]Row, error) {
 		}
 	}
 	return rows, nil
+}
+
+// pythonSets leave the sets of BanditMIPS's figures 2, 3, 5 and 6 at their widths, the first draw of each.
+func pythonSets(s *Settings, widths, filmWidths []int, about pythonAbout) []Point {
+	n, m := s.Int("n"), s.Int("queries")
+	point := func(name string, widths []int, drawn func(ctx context.Context, e *Env) (func(d int) (*data.Set, error), error)) Point {
+		about := about
+		about.Point = "Python " + name
+		return pythonPoint(about, func(ctx context.Context, e *Env, leave func(t *tradeoff) error) error {
+			draw, err := drawn(ctx, e)
+			if err != nil {
+				return err
+			}
+			for _, d := range widths {
+				set, err := draw(d)
+				if err != nil {
+					return err
+				}
+				t, err := newContest(ctx, e, set, slices.Max(about.K))
+				if err != nil {
+					return err
+				}
+				if err := leave(t); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	var points []Point
+	for _, name := range s.Strings("sets") {
+		points = append(points, point(name, widths, func(_ context.Context, e *Env) (func(d int) (*data.Set, error), error) {
+			return func(d int) (*data.Set, error) { return generated(name, n, d, m, drawSeed(e, name, 0)), nil }, nil
+		}))
+	}
+	for _, set := range filmSets() {
+		of := widths
+		if set.name == setMovieLens {
+			of = filmWidths
+		}
+		points = append(points, point(set.name, of, func(ctx context.Context, e *Env) (func(d int) (*data.Set, error), error) {
+			draw, err := set.draw(ctx, e, s)
+			return func(d int) (*data.Set, error) { return draw(n, d, m, drawSeed(e, set.name, 0)) }, err
+		}))
+	}
+	return points
 }

@@ -24,9 +24,11 @@ func TestPythonPoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	var set *tradeoff
-	p := pythonPoint("python a/b", "panel", []int{1, 3}, func(ctx context.Context, e *Env) (_ *tradeoff, err error) {
-		set, err = iidTradeoff(ctx, e, "N(0,1)", n, d, m, 3)
-		return set, err
+	p := pythonPoint(pythonAbout{Point: "python a/b", Panel: "panel", K: []int{1, 3}, X: "saving"}, func(ctx context.Context, e *Env, leave func(*tradeoff) error) (err error) {
+		if set, err = iidTradeoff(ctx, e, "N(0,1)", n, d, m, 3); err != nil {
+			return err
+		}
+		return leave(set)
 	})
 	e := quiet(1, 1)
 	if _, err := p.Rows(context.Background(), e); !errors.Is(err, ErrMissing) {
@@ -39,7 +41,7 @@ func TestPythonPoint(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, PythonFile)); err == nil {
 		t.Error("old rows stay")
 	}
-	z, err := zip.OpenReader(filepath.Join(dir, "python-a-b.npz"))
+	z, err := zip.OpenReader(filepath.Join(dir, "python-a-b-d=5.npz"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +61,7 @@ func TestPythonPoint(t *testing.T) {
 	if err := json.Unmarshal(members["about.json"], &about); err != nil {
 		t.Fatal(err)
 	}
-	if about.Point != p.Key || about.Panel != "panel" || about.Data != "N(0,1)" || !slices.Equal(about.K, []int{1, 3}) || !slices.Equal(about.Columns, names()) {
+	if about.Point != p.Key || about.Panel != "panel" || about.X != "saving" || about.Data != "N(0,1)" || !slices.Equal(about.K, []int{1, 3}) || !slices.Equal(about.Columns, names()) {
 		t.Errorf("about %+v", about)
 	}
 	for name, want := range map[string][]float32{"vectors.npy": set.vectors, "queries.npy": slices.Concat(set.queries...)} {
@@ -99,8 +101,12 @@ func TestReadPython(t *testing.T) {
 func TestRunDrawsPython(t *testing.T) {
 	f := *boundedMETable1
 	f.Points = func(s *Settings) []Point {
-		return append(boundedMETable1.Points(s)[:1], pythonPoint("python", "", []int{1}, func(ctx context.Context, e *Env) (*tradeoff, error) {
-			return iidTradeoff(ctx, e, "N(0,1)", 9, 4, 1, 1)
+		return append(boundedMETable1.Points(s)[:1], pythonPoint(pythonAbout{Point: "python", K: []int{1}, X: "saving"}, func(ctx context.Context, e *Env, leave func(*tradeoff) error) error {
+			set, err := iidTradeoff(ctx, e, "N(0,1)", 9, 4, 1, 1)
+			if err != nil {
+				return err
+			}
+			return leave(set)
 		}))
 	}
 	o := RunOptions{Figures: []*Figure{&f}, Out: t.TempDir(), Size: Smoke, Seed: 1, Threads: 1}

@@ -90,7 +90,7 @@ def test_auto_takes_a_usable_card():
 def test_a_card_too_small_for_the_vectors_is_told():
     found = seen("EMU_MEM=67373056")
     assert found["on"] == "cpu"
-    assert "loading 3000 atoms" in found["told"][0][1] and "free memory" in found["told"][0][1]
+    assert "loading 3000 vectors" in found["told"][0][1] and "free memory" in found["told"][0][1]
 
 
 @needs_emulator

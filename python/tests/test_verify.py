@@ -128,7 +128,7 @@ def test_columns_beyond_what_was_asked_for_are_malformed(rows):
     assert thresher.verify(full[:, :4], vectors, queries, k=3, metric="l2").wrong.all()
     each = thresher.verify(full[:, :4], vectors, queries, k=[3, 4, 4, 3], metric="l2")
     assert each.wrong.tolist() == [True, False, False, True]
-    assert each.defects[0]["what"] == "4 atoms where 3 were asked for"
+    assert each.defects[0]["what"] == "4 vectors where 3 were asked for"
 
 
 def test_a_score_that_is_nan_is_malformed(rows):

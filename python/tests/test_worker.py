@@ -500,7 +500,7 @@ def test_an_answer_that_another_thread_has_received(worker, data, handle, monkey
     ],
 )
 def test_which_searches_have_compact_headers(worker, fields, compact):
-    header = {"id": 1, "op": "search", "timeout_ms": 0.0}
+    header = {"id": 1, "op": "search", "deadline_ms": 0.0}
     fields = {"handle": 1, "k": 3, **fields}
     assert bool(worker._compact.encode(header, fields)) == compact
     assert not worker._compact.encode({**header, "op": "range"}, fields)

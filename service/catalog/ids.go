@@ -86,9 +86,9 @@ func (d *IDs) Rows(keys *Keys, field string) ([]int64, error) {
 	for i := range rows {
 		row, ok := d.row(keys, i)
 		if !ok {
-			called := "no atom has"
+			called := "no vector has"
 			if d.kind == RowNumbers {
-				called = fmt.Sprintf("there are %d atoms, numbered from 0, and none has", d.n)
+				called = fmt.Sprintf("there are %d vectors, numbered from 0, and none has", d.n)
 			}
 			return nil, problem.New(problem.UnknownID, "%s the id %s", called, keys.quote(i, d.kind)).At(field, i)
 		}

@@ -276,7 +276,7 @@ func TestRefusedAtOnce(t *testing.T) {
 		"append too many":       {add("n", rowsOf(0, 5, 4, nil)), want{problem.OverLimit, "rows", -1, "10 rows, at most 9"}},
 
 		"remove from nothing": {remove("x", ints(1)), want{problem.UnknownCollection, "name", -1, `"x"`}},
-		"remove nobody":       {remove("n", ints(0, 5)), want{problem.UnknownID, "ids", 1, "5 atoms, numbered from 0, and none has the id 5"}},
+		"remove nobody":       {remove("n", ints(0, 5)), want{problem.UnknownID, "ids", 1, "5 vectors, numbered from 0, and none has the id 5"}},
 		"remove below":        {remove("n", ints(-1)), want{problem.UnknownID, "ids", 0, "-1"}},
 		"remove a name":       {remove("n", names("a")), want{problem.UnknownID, "ids", 0, "integers"}},
 		"remove a number":     {remove("s", ints(1)), want{problem.UnknownID, "ids", 0, "strings"}},

@@ -15,6 +15,10 @@ type Route struct {
 	Handle func(r Call, w http.ResponseWriter) error
 }
 
+// DeprecatedSince is the header Deprecation (RFC 9745) of answers to requests that use former names: the time from
+// which on these names are former ones.
+const DeprecatedSince = "@1795910400"
+
 // Call is a request that was admitted. Errors of its methods are problems, to be returned by the handler.
 type Call interface {
 	Context() context.Context

@@ -64,11 +64,11 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 			Buckets: prometheus.ExponentialBuckets(100e-6, 2.5, 14), // to 15 s
 		}, search),
 		queries:    counter("thresher_queries_total", "Queries answered.", "collection", "method", "guarantee"),
-		pulls:      counter("thresher_pulls_total", "Coordinates of atoms read.", search...),
+		pulls:      counter("thresher_pulls_total", "Coordinates of vectors read.", search...),
 		densePulls: counter("thresher_dense_pulls_total", "Coordinates that dense scans would have read for the same answers.", search...),
 		rescored:   counter("thresher_rescored_rows_total", "Rows scored in full.", search...),
 		partial:    counter("thresher_partial_answers_total", "Queries whose search was stopped before its end.", search...),
-		stated:     counter("thresher_stated_atoms_total", "Best atoms of queries that answers of other programs had, or lacked.", "collection", "outcome"),
+		stated:     counter("thresher_stated_atoms_total", "Best vectors of queries that answers of other programs had, or lacked.", "collection", "outcome"),
 		batchSize: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "thresher_batch_size", Help: "Queries that ran together.",
 			Buckets: prometheus.ExponentialBuckets(1, 2, 11), // to 1,024
@@ -88,7 +88,7 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 		byOf: map[key]*counters{},
 	}
 	ratio := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "thresher_round_survivor_ratio", Help: "Share of the atoms seen by a look that a query kept.",
+		Name: "thresher_round_survivor_ratio", Help: "Share of the vectors seen by a look that a query kept.",
 		Buckets: prometheus.ExponentialBuckets(1e-5, 10, 6), // to 1
 	}, []string{"round"})
 	for i := range m.survivors {

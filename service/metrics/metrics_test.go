@@ -114,7 +114,7 @@ thresher_dense_pulls_total{collection="movies",method="auto"} 700
 # HELP thresher_partial_answers_total Queries whose search was stopped before its end.
 # TYPE thresher_partial_answers_total counter
 thresher_partial_answers_total{collection="movies",method="auto"} 1
-# HELP thresher_pulls_total Coordinates of atoms read.
+# HELP thresher_pulls_total Coordinates of vectors read.
 # TYPE thresher_pulls_total counter
 thresher_pulls_total{collection="movies",method="auto"} 70
 # HELP thresher_queries_total Queries answered.
@@ -130,7 +130,7 @@ thresher_rejected_total{reason="queue-full"} 1
 # HELP thresher_rescored_rows_total Rows scored in full.
 # TYPE thresher_rescored_rows_total counter
 thresher_rescored_rows_total{collection="movies",method="auto"} 9
-# HELP thresher_stated_atoms_total Best atoms of queries that answers of other programs had, or lacked.
+# HELP thresher_stated_atoms_total Best vectors of queries that answers of other programs had, or lacked.
 # TYPE thresher_stated_atoms_total counter
 thresher_stated_atoms_total{collection="movies",outcome="found"} 9
 thresher_stated_atoms_total{collection="movies",outcome="missed"} 1

@@ -91,7 +91,7 @@ thresher_collections{state="loading"} 0
 thresher_collections{state="ready"} 4
 thresher_collections{state="stale"} 0
 thresher_collections{state="updating"} 0
-# HELP thresher_pulls_total Coordinates of atoms read.
+# HELP thresher_pulls_total Coordinates of vectors read.
 # TYPE thresher_pulls_total counter
 thresher_pulls_total{collection="(other)",method="auto"} 210
 thresher_pulls_total{collection="c0",method="auto"} 70

@@ -209,7 +209,7 @@ func (s *atlasShelf) rows(l *wire.IDList, field string) ([]int64, error) {
 			row++
 		}
 		if row == int64(s.len()) {
-			return nil, problem.New(problem.UnknownID, "there is no atom %s", id).At(field, i)
+			return nil, problem.New(problem.UnknownID, "there is no vector %s", id).At(field, i)
 		}
 		rows = append(rows, row)
 	}

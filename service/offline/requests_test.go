@@ -265,7 +265,7 @@ func TestListsCount(t *testing.T) {
 			t.Fatal(err)
 		}
 		if queries, atoms := r.size(); queries != 2 || atoms != c.atoms {
-			t.Errorf("%s: %d queries, %d atoms, want %d", c.options, queries, atoms, c.atoms)
+			t.Errorf("%s: %d queries, %d vectors, want %d", c.options, queries, atoms, c.atoms)
 		}
 		if r.search.Filter != nil || r.search.Exclude != nil {
 			t.Errorf("%s: its lists are kept beside their rows", c.options)

@@ -107,7 +107,7 @@ func (g *rowGoals) open(j *job, given *BatchGoals) (err error) {
 		g.Exclude = rowLists(lists, g.options.shelf)
 		numbered := g.options.shelf.naming()
 		if limit, n := lists.Limit(), g.options.shelf.len(); numbered.Int == nil && !numbered.Textual() && limit >= 0 && limit != int64(n) {
-			return problem.New(problem.UnknownID, "%s: the matrix has %d columns, and the collection has %d atoms: is it of another collection?", g.exclude.name, limit, n).
+			return problem.New(problem.UnknownID, "%s: the matrix has %d columns, and the collection has %d vectors: is it of another collection?", g.exclude.name, limit, n).
 				In(excludeField).Within(n)
 		}
 	}

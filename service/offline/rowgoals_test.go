@@ -226,13 +226,13 @@ func TestBadRowGoals(t *testing.T) {
 		{"k 0", fmt.Sprintf(row, "2") + fmt.Sprintf(row, "0"), "goals.k_column", `q.jsonl: row 1 (0-based), column "k": k is 0; an integer from 1 to 2147483647`, BatchGoals{KColumn: "k"}, "", ""},
 		{"k 1.5", fmt.Sprintf(row, "1.5"), "goals.k_column", "k is 1.5", BatchGoals{KColumn: "k"}, "", ""},
 		{"limits apart", fmt.Sprintf(row, "2") + fmt.Sprintf(row, "0.5"), "goals.max_score_column", `q.jsonl: row 1 (0-based), column "k": 0.5, but min_score is 1: no score is within both`, BatchGoals{MinScoreColumn: "floor", MaxScoreColumn: "k"}, "", ""},
-		{"k beyond the atoms", fmt.Sprintf(row, "201"), "goals.k_column", "k is 201 and the collection has 200 atoms; cut_k reduces k to that", BatchGoals{KColumn: "k"}, "", ""},
+		{"k beyond the vectors", fmt.Sprintf(row, "201"), "goals.k_column", "k is 201 and the collection has 200 vectors; cut_k reduces k to that", BatchGoals{KColumn: "k"}, "", ""},
 		{"k text", fmt.Sprintf(row, `"1"`), "goals", "q.jsonl", BatchGoals{KColumn: "k"}, "", ""},
 		{"few lists", g.rows, "goals.exclude_file_id", "lists.jsonl has 2 lists, and there are more queries", BatchGoals{}, "[]\n[]\n", ""},
 		{"many lists", g.rows, "goals.exclude_file_id", "lists.jsonl has more than 3 lists, and there are 3 queries", BatchGoals{}, "[]\n[]\n[]\n[1]\n", ""},
-		{"unknown id", g.rows, "goals.exclude_file_id", "lists.jsonl: query 1: entry 1 (0-based): there is no atom 200", BatchGoals{}, "[]\n[1,200]\n[]\n", ""},
+		{"unknown id", g.rows, "goals.exclude_file_id", "lists.jsonl: query 1: entry 1 (0-based): there is no vector 200", BatchGoals{}, "[]\n[1,200]\n[]\n", ""},
 		{"damaged lists", g.rows, "goals.exclude_file_id", "lists.jsonl", BatchGoals{}, "[]\n[1,\n[]\n", ""},
-		{"unknown candidate", g.rows, "goals.candidates_file_id", "query 2: entry 0 (0-based): there is no atom 777", BatchGoals{}, "", `{"query":0,"ids":[1]}` + "\n" + `{"query":1,"ids":[]}` + "\n" + `{"query":2,"ids":[777]}` + "\n"},
+		{"unknown candidate", g.rows, "goals.candidates_file_id", "query 2: entry 0 (0-based): there is no vector 777", BatchGoals{}, "", `{"query":0,"ids":[1]}` + "\n" + `{"query":1,"ids":[]}` + "\n" + `{"query":2,"ids":[777]}` + "\n"},
 		{"answers in another order", g.rows, "goals.candidates_file_id", "answers must be in the order of the queries", BatchGoals{}, "", `{"query":1,"ids":[1]}` + "\n" + `{"query":0,"ids":[1]}` + "\n"},
 	} {
 		if x.exclude != "" {

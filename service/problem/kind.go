@@ -72,7 +72,7 @@ func meanings() []meaning {
 		{UnknownField, http.StatusBadRequest, "Unknown field"},
 		{UnknownMethod, http.StatusBadRequest, "Unknown search method"},
 		{UnknownWords, http.StatusBadRequest, "No word of the text occurs in the collection"},
-		{UnknownID, http.StatusBadRequest, "No atom has this id"},
+		{UnknownID, http.StatusBadRequest, "No vector has this id"},
 		{OverLimit, http.StatusBadRequest, "A limit of the server is exceeded"},
 		{Unauthorized, http.StatusUnauthorized, "A valid bearer token is required"},
 		{Forbidden, http.StatusForbidden, "This is not permitted"},

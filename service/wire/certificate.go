@@ -53,8 +53,8 @@ func AppendCertificate(dst []byte, c *batch.Certificate) []byte {
 	if told {
 		dst = appendPlan(dst, c)
 	}
-	if c.Floor {
-		dst = append(dst, `,"floor":true`...)
+	if c.ThresholdBefore {
+		dst = append(dst, `,"threshold_before":true`...)
 	}
 	if r := c.Candidates; r != nil {
 		dst = append(dst, `,"candidates":{"given":`...)

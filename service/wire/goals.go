@@ -209,7 +209,7 @@ func refusedK(err error) error {
 	case e.TooSmall:
 		return problem.New(problem.InvalidValue, "%v", e).In("k").Within(e.Bound)
 	case e.Vectors:
-		return problem.New(problem.OverLimit, "k is %d and the collection has %d atoms; cut_k reduces k to that", e.K, e.Bound).In("k").Within(e.Bound)
+		return problem.New(problem.OverLimit, "k is %d and the collection has %d vectors; cut_k reduces k to that", e.K, e.Bound).In("k").Within(e.Bound)
 	}
 	return problem.New(problem.OverLimit, "%v", e).In("k").Within(e.Bound)
 }

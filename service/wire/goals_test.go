@@ -124,7 +124,7 @@ func TestQueryGoals(t *testing.T) {
 		}
 		for i, id := range l.Ints {
 			if id > 9 {
-				return nil, problem.New(problem.UnknownID, "no atom has the id %d", id).At(field, i)
+				return nil, problem.New(problem.UnknownID, "no vector has the id %d", id).At(field, i)
 			}
 		}
 		return append([]int64{}, l.Ints...), nil
@@ -150,7 +150,7 @@ func TestQueryGoals(t *testing.T) {
 	}
 	for _, field := range []string{"exclude", "candidates"} {
 		_, err = decode(fmt.Sprintf(`,"goals":[{},{%q:[1,10]}]}`, field)).QueryGoals(collection.InnerProduct, rows)
-		if p := problem.Of(err); p.Kind != problem.UnknownID || p.Field != "goals[1]."+field || p.Index != 1 || p.Detail != "goals[1]: no atom has the id 10" {
+		if p := problem.Of(err); p.Kind != problem.UnknownID || p.Field != "goals[1]."+field || p.Index != 1 || p.Detail != "goals[1]: no vector has the id 10" {
 			t.Errorf("%+v", p)
 		}
 	}

@@ -87,7 +87,7 @@ func (l *IDList) Rows(n int, field string) (rows []int64, ok bool, err error) {
 		return nil, false, l.refuseMask(n, field)
 	}
 	if len(l.Mask) != n {
-		return nil, false, problem.New(problem.InvalidValue, "%s is a mask of %d, one of the %d atoms is wanted", field, len(l.Mask), n).In(field).Within(n)
+		return nil, false, problem.New(problem.InvalidValue, "%s is a mask of %d, one of the %d vectors is wanted", field, len(l.Mask), n).In(field).Within(n)
 	}
 	rows = []int64{}
 	for row, listed := range l.Mask {
@@ -107,7 +107,7 @@ func (l *IDList) refuseMask(n int, field string) error {
 			return nil
 		}
 	}
-	return problem.New(problem.InvalidValue, "%s has %d integers that are all 0 or 1, which can be a mask of the %d atoms, or the ids 0 and 1, repeated; a mask is of true and false, and ids are listed once each", field, n, n).In(field)
+	return problem.New(problem.InvalidValue, "%s has %d integers that are all 0 or 1, which can be a mask of the %d vectors, or the ids 0 and 1, repeated; a mask is of true and false, and ids are listed once each", field, n, n).In(field)
 }
 
 // Request returns s for an engine, without the goals, Filter and Exclude, whose rows only the

@@ -57,7 +57,7 @@ func DecodeStated(body []byte, dim int, l Limits, encode Encoder) (*Stated, erro
 		default:
 			why := ""
 			if name == fieldGoals || isOption(name) {
-				why = ": it is one of searches; stated answers are compared with the best of all atoms"
+				why = ": it is one of searches; stated answers are compared with the best of all vectors"
 			}
 			name = cut(name)
 			return at, problem.New(problem.UnknownField, "there is no field %q%s", name, why).In(name).
@@ -168,10 +168,10 @@ func (st *Stated) complete(d *Draft) (err error) {
 		return problem.New(problem.InvalidValue, "every answer is empty").In(fieldAnswers)
 	case !d.seen["k"]:
 		if st.K, err = d.limits.CheckK(int64(longest)); err != nil {
-			return problem.New(problem.OverLimit, "the longest answer has %d atoms, at most %d are accepted", longest, d.limits.K).In(fieldAnswers).Within(d.limits.K)
+			return problem.New(problem.OverLimit, "the longest answer has %d vectors, at most %d are accepted", longest, d.limits.K).In(fieldAnswers).Within(d.limits.K)
 		}
 	case st.K > longest:
-		return problem.New(problem.InvalidValue, "k is %d, and the longest answer has %d atoms", st.K, longest).In("k").Within(longest)
+		return problem.New(problem.InvalidValue, "k is %d, and the longest answer has %d vectors", st.K, longest).In("k").Within(longest)
 	}
 	if st.Method == "" {
 		st.Method = batch.Certain

@@ -46,9 +46,10 @@ type SlateRequest struct {
 	Algorithm   string         `json:"algo,omitempty"` // "afsm", "lsb", "mod"
 	// Delta in (0, 1) is the probability that confidence intervals are too narrow, Epsilon > 0
 	// the step between thresholds.
-	Delta     float64 `json:"delta,omitempty"`
-	Epsilon   float64 `json:"eps,omitempty"`
-	TimeoutMS float64 `json:"timeout_ms,omitempty"` // 0: none
+	Delta   float64 `json:"delta,omitempty"`
+	Epsilon float64 `json:"eps,omitempty"`
+	// DeadlineMS is after how many milliseconds the request fails; 0: none.
+	DeadlineMS float64 `json:"deadline_ms,omitempty"`
 }
 
 // Recommended has a slate for each user of a request, in the request's order.

@@ -26,6 +26,8 @@ func algorithms() []Algorithm { return []Algorithm{AFSM, LSB, Modified} }
 
 // Limits bound a request; 0 means no limit.
 type Limits struct {
+	// Former, if not nil, is told of a field that is given by the name that it had before.
+	Former  func(name string)
 	Users   int // of one request for slates, and slates of one request with feedback
 	K       int // items of a slate
 	Results int // users times K
@@ -41,8 +43,8 @@ const (
 	defaultK       = 10
 	defaultDelta   = 0.1
 	defaultEpsilon = 0.2
-	// Timeouts in milliseconds, from a microsecond to a day.
-	leastTimeout, mostTimeout = 1e-3, 86_400_000
+	// Deadlines in milliseconds, from a microsecond to a day.
+	minDeadline, maxDeadline = 1e-3, 86_400_000
 )
 
 // DecodeRequest reads the body of a request for slates. Errors are of type *problem.Problem.
@@ -55,6 +57,10 @@ func DecodeRequest(body []byte, l Limits) (*Request, error) {
 	if most == 0 {
 		most = math.MaxInt32
 	}
+	former := 0. // the deadline by its former name
+	deadline := func(name string, to *float64) jsonbody.Reader {
+		return jsonbody.Number(name, to, "[0.001, 86400000]", func(x float64) bool { return x >= minDeadline && x <= maxDeadline })
+	}
 	err := jsonbody.Decode(body, jsonbody.Members{
 		"users":        usersMember(&r.Users, l),
 		"k":            jsonbody.Int("k", &r.K, 1, most),
@@ -63,10 +69,20 @@ func DecodeRequest(body []byte, l Limits) (*Request, error) {
 		"algo":         jsonbody.Text("algo", &r.Algorithm),
 		"delta":        jsonbody.Number("delta", &r.Delta, "(0, 1)", func(x float64) bool { return x > 0 && x < 1 }),
 		"eps":          jsonbody.Number("eps", &r.Epsilon, "[0.01, 10]", func(x float64) bool { return x >= 0.01 && x <= 10 }),
-		"timeout_ms":   jsonbody.Number("timeout_ms", &r.TimeoutMS, "[0.001, 86400000]", func(x float64) bool { return x >= leastTimeout && x <= mostTimeout }),
+		"deadline_ms":  deadline("deadline_ms", &r.DeadlineMS),
+		"timeout_ms":   deadline("timeout_ms", &former),
 	})
 	if err != nil {
 		return nil, err
+	}
+	if former > 0 && r.DeadlineMS > 0 {
+		return nil, problem.New(problem.InvalidValue, "timeout_ms and deadline_ms are one field, whose name is deadline_ms").In("timeout_ms")
+	}
+	if former > 0 {
+		r.DeadlineMS = former
+		if l.Former != nil {
+			l.Former("timeout_ms")
+		}
 	}
 	if len(r.Users) == 0 {
 		return nil, problem.New(problem.InvalidValue, "users is empty").In("users")

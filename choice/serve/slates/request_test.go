@@ -12,10 +12,10 @@ import (
 )
 
 func TestDecode(t *testing.T) {
-	r, err := DecodeRequest([]byte(` {"users":["ann",-7,"7"],"k":5,"budgets":[1.5,2],"group_limits":{"x":0,"":3},"algo":"mod","delta":0.05,"eps":0.5,"timeout_ms":250} `), Limits{})
+	r, err := DecodeRequest([]byte(` {"users":["ann",-7,"7"],"k":5,"budgets":[1.5,2],"group_limits":{"x":0,"":3},"algo":"mod","delta":0.05,"eps":0.5,"deadline_ms":250} `), Limits{})
 	want := &Request{
 		Users: []ID{{Name: "ann", Text: true}, {Int: -7}, {Name: "7", Text: true}}, K: 5, Budgets: []float64{1.5, 2},
-		GroupLimits: map[string]int{"x": 0, "": 3}, Algorithm: string(Modified), Delta: 0.05, Epsilon: 0.5, TimeoutMS: 250,
+		GroupLimits: map[string]int{"x": 0, "": 3}, Algorithm: string(Modified), Delta: 0.05, Epsilon: 0.5, DeadlineMS: 250,
 	}
 	if diff := cmp.Diff(want, r); err != nil || diff != "" {
 		t.Fatal(err, diff)
@@ -83,7 +83,9 @@ func TestBadBodies(t *testing.T) {
 		{"algorithm", request, `{"users":[1],"algo":"best"}`, problem.UnknownMethod, "algo", none, algorithms()},
 		{"delta of 1", request, `{"users":[1],"delta":1}`, problem.InvalidValue, "delta", none, "(0, 1)"},
 		{"eps of 0", request, `{"users":[1],"eps":0}`, problem.InvalidValue, "eps", none, "[0.01, 10]"},
-		{"timeout", request, `{"users":[1],"timeout_ms":-1}`, problem.InvalidValue, "timeout_ms", none, "[0.001, 86400000]"},
+		{"deadline", request, `{"users":[1],"deadline_ms":-1}`, problem.InvalidValue, "deadline_ms", none, "[0.001, 86400000]"},
+		{"deadline by its former name", request, `{"users":[1],"timeout_ms":-1}`, problem.InvalidValue, "timeout_ms", none, "[0.001, 86400000]"},
+		{"deadline by two names", request, `{"users":[1],"timeout_ms":1,"deadline_ms":1}`, problem.InvalidValue, "timeout_ms", none, nil},
 		{"field", request, `{"users":[1],"user":2}`, problem.UnknownField, "user", none, nil},
 		{"field twice", request, `{"users":[1],"k":2,"k":3}`, problem.InvalidValue, "k", none, nil},
 
@@ -172,7 +174,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		r, err := DecodeRequest(body, l)
 		check(err, func() bool {
-			return len(r.Users) > 0 && len(r.Users) <= l.Users && r.K >= 1 && r.K <= l.K && r.Delta > 0 && r.Delta < 1 && r.TimeoutMS >= 0
+			return len(r.Users) > 0 && len(r.Users) <= l.Users && r.K >= 1 && r.K <= l.K && r.Delta > 0 && r.Delta < 1 && r.DeadlineMS >= 0
 		})
 		all, _, err := DecodeFeedback(body, l)
 		check(err, func() bool {

@@ -159,7 +159,7 @@ RENAMED = {
     "ks": "k",
     "exclude_lims": "exclude",
     "candidates_lims": "candidates",
-    "allow": "filter",
+    "filter": "filter",
     "mask": "filter",
     "self_first": "exclude_self",
 }

@@ -67,7 +67,7 @@ class Headers:
             return b""
         arrays, progress = header.get("arrays", ()), "progress" in header
         fixed = (FIRST, self._methods[method], len(arrays), progress, 0, header["id"], handle, k, delta, epsilon)
-        parts = [_SEARCH.pack(*fixed, header["timeout_ms"])]
+        parts = [_SEARCH.pack(*fixed, header["deadline_ms"])]
         for d in arrays:
             name, kind, shape = self._names.get(d["name"]), self._types.get(d["dtype"]), d["shape"]
             if name is None or kind is None or d["at"] == "file":

@@ -578,7 +578,7 @@ class Index:
                 arrays["mask"] = np.ascontiguousarray(mask)
             else:
                 _forms.refuse_lists(filter, "filter")
-                arrays["allow"] = self._rows_of(filter, "filter")
+                arrays["filter"] = self._rows_of(filter, "filter")
         return fields, arrays
 
     def _add_k(self, k: npt.ArrayLike, m: int, fields: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> int:

@@ -305,7 +305,7 @@ def pairs(
             "delta": probability(delta, "delta"),
         }
         if max_pairs is not None:
-            fields["most"] = whole(max_pairs, "max_pairs")
+            fields["max_pairs"] = whole(max_pairs, "max_pairs")
         arrays: dict[str, npt.NDArray[Any]] = {}
         columns = len(index)
         if others is not None:
@@ -321,7 +321,7 @@ def pairs(
             arrays,
             progress=progress,
             deadline=deadline,
-            names={"min_score": called, "most": "max_pairs"},
+            names={"min_score": called},
         )
         _warn(reply)
         work = reply.pop("work")

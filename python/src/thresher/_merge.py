@@ -222,7 +222,8 @@ def _certified(results: list[Result], k: int) -> tuple[npt.NDArray[Any], dict[st
     for name in ("epsilon", "vectors_change", "query_change"):
         records[name] = stack[name].max(axis=0)
     records["exact"] = stack["exact"].all(axis=0)
-    records["floor"], records["dense"] = stack["floor"].any(axis=0), stack["dense"].any(axis=0)
+    records["threshold_before"] = stack["threshold_before"].any(axis=0)
+    records["dense"] = stack["dense"].any(axis=0)
     records["threshold"] = np.nan
     records["candidates_given"] = records["candidates_right"] = -1
     records["open_bound"] = _open_bound(results, stack["open_bound"], stack["epsilon"], k)

@@ -116,7 +116,7 @@ class _Certified:
         ``open_bound``            of a partial answer: what no vector that was not scored exceeds
         ``plan``, ``backend``     the looks that were taken, and where
         ``dense``                 looks sent the query to a dense scan
-        ``floor``                 there was a threshold before the first look
+        ``threshold_before``      there was a threshold before the first look
         ``candidates_given``      candidates that may be returned, -1 if there were none
         ``candidates_right``      candidates in the answer
         ``predicted_survivors``   forecast share of vectors that survive the first look, 0 without one

@@ -47,7 +47,7 @@ __all__ = [
     "shared",
 ]
 
-PROTOCOL = 3
+PROTOCOL = 4
 _PREFIX = struct.Struct("<2sBBIQ")
 _MAGIC = b"TW"
 
@@ -491,14 +491,14 @@ class Worker:
         if self.pid != os.getpid():
             raise HandleLost("the worker belongs to the process that this one was forked from")
         number = next(self._ids)
-        header: dict[str, Any] = {"id": number, "op": op, "timeout_ms": 0.0}
+        header: dict[str, Any] = {"id": number, "op": op, "deadline_ms": 0.0}
         if deadline is not None:
             if math.isnan(deadline):
                 raise BadInput("deadline: it is no number", "deadline")
             if deadline <= 0:
                 raise DeadlineExceeded("deadline: it has passed")
             if deadline < 1e9:
-                header["timeout_ms"] = deadline * 1e3
+                header["deadline_ms"] = deadline * 1e3
         if progress is not None:
             header["progress"] = True
         call = _Call()
