@@ -26,11 +26,10 @@ test-deploy: ## the files of deploy: manifests, units and rules are decoded and 
 	cd deploy && $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 .
 	$(GO) test -C deploy -count=1 -timeout 20m .
 
-# Without tests of one goroutine that take seconds under the race detector: checks of arithmetic, and of tournaments that
-# no other goroutine knows. `make test` runs each of them, with more data, and `make race-whole` runs all.
-SINGLE = ^(TestTermsBoundTheirAtoms|TestRotationIsItsDefinition|TestHeadAndRestAddUpToTheScore|TestRotationIsWhatPrepareDoes|TestHaarMatrix|TestFewAtomsOfHugeDimension|TestHeadOption|TestFastRotationMixesFewHot|TestCalibration|TestExtremeNorms|TestUndo|TestSavedTournamentsGoOn|TestPastErrors|TestCheckForetells|TestPartsOfLargeK|TestAlphaIsShared|TestUselessCandidatesAreSampled|TestFewAllowedCostFew|TestPlansOfFilters|TestPlanOfFewQueries|TestCandidatesSaveWork|TestResponses|TestResponsesStopped)$$
+# Without tests that have nothing for the race detector and take seconds under it; each says why (internal/race). `make test` runs
+# them, with more data, and `make race-whole` runs all.
 race: ## the suite under the race detector: packages in which it can find something, without tests of one goroutine
-	$(call each,packages=$$($(CURDIR)/.ci/concurrent); test -z "$$packages" || $(GO) test -race -short -vet=off -timeout 18m -skip '$(SINGLE)' $$packages)
+	$(call each,packages=$$($(CURDIR)/.ci/concurrent); test -z "$$packages" || $(GO) test -race -short -vet=off -timeout 18m $$packages)
 
 race-whole: ## the whole suite under the race detector, half an hour
 	$(call each,$(GO) test -race -vet=off -timeout 90m ./...)
@@ -150,7 +149,7 @@ calibrate: ## failure rates of each bound and of the law, 100,000 draws a cell; 
 	$(GO) test ./cpu -run '^TestCalibration$$' -timeout 12h -calibrate 100000 -write ../docs/guarantee.md
 
 CONTESTS ?= 10000
-duels: ## failures and judgments of anytime-valid duels and rankings, 10,000 tournaments a cell; minutes, prints docs/duels.md's figures
+duels: ## failures and judgments of anytime-valid duels and rankings, 10,000 tournaments a cell; minutes, prints choice/docs/duels.md's figures
 	$(GO) test ./duel -count=1 -timeout 1h -v -run '^Test(RankingFailures|RankingJudgments|CopelandFailures|AnytimeFailures|AnytimeGuaranteeOfTheMoment|AnytimeJudgments|LeaningJudges)$$' -contests $(CONTESTS)
 
 bench: ## Go benchmarks: adaptive against the dense scan, building, kernels

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"thresher/internal/race"
 )
 
 // placeholders stand for any file in what the pages say of all files of a kind.
@@ -17,14 +19,15 @@ var placeholders = []string{"verb_noun.go", "file.cu", "kernels/NAME.cu"}
 func documents(t *testing.T) []string {
 	t.Helper()
 	pages := []string{"README.md"}
-	err := filepath.WalkDir("docs", func(path string, _ fs.DirEntry, err error) error {
-		if err == nil && strings.HasSuffix(path, ".md") {
-			pages = append(pages, path)
+	for _, folder := range []string{"docs", "choice/docs"} {
+		if err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
+			if err == nil && strings.HasSuffix(path, ".md") {
+				pages = append(pages, path)
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
 		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	return pages
 }
@@ -63,6 +66,7 @@ func anchor(heading string) string {
 
 // TestLinks finds links of the documentation to files and headings that do not exist.
 func TestLinks(t *testing.T) {
+	race.Skip(t, "one goroutine")
 	for _, page := range documents(t) {
 		for _, m := range linkPattern.FindAllStringSubmatch(read(t, page), -1) {
 			if strings.Contains(m[1], "://") {
@@ -92,6 +96,7 @@ func TestLinks(t *testing.T) {
 // the documentation names and that do not exist. A source file is named by its path from
 // the root or its base name.
 func TestNamesInDocuments(t *testing.T) {
+	race.Skip(t, "one goroutine")
 	declared, sources := map[string]bool{}, map[string]bool{}
 	packages := map[string]string{} // their code, by the last part of their path
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"thresher/internal/race"
 )
 
 // testingRooms exist for tests: their own files draw as tests do.
@@ -86,6 +88,7 @@ func unseeded(fset *token.FileSet, f *ast.File) (found []string) {
 // TestTestsDrawFromFixedSeeds: a test passes or fails alike in every run. Where the package
 // internal/draws is imported, its variable asks for other draws; math/rand/v2 has seeds.
 func TestTestsDrawFromFixedSeeds(t *testing.T) {
+	race.Skip(t, "one goroutine")
 	const rapid, draws = "pgregory.net/rapid", "thresher/internal/draws"
 	count := 0
 	for _, dir := range append(packages(t), ".") {

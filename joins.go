@@ -14,6 +14,7 @@ type GraphOptions struct {
 	K              int     // neighbours of each vector, at least 1
 	Method         Method  // "" is Certain
 	Delta, Epsilon float64 // as in Request
+	Published      Published
 	// Symmetric makes an edge of both directions where either vector is a neighbour of the other, Mutual only
 	// where both are. A row then has other numbers of neighbours than K. At most one of them is set.
 	Symmetric, Mutual bool
@@ -31,7 +32,7 @@ type GraphSummary = tasks.GraphSummary
 // returns. An error of visit ends it.
 func (x *Index) Graph(ctx context.Context, o GraphOptions, visit func(row int64, neighbours []int64, scores []float32) error) (*GraphSummary, error) {
 	g, err := tasks.NewGraphSearch(x.engine, tasks.GraphOptions{
-		GraphOptions: join.GraphOptions{K: o.K, Method: o.Method, Delta: o.Delta, Epsilon: o.Epsilon, Threads: x.o.Threads},
+		GraphOptions: join.GraphOptions{K: o.K, Method: o.Method, Delta: o.Delta, Epsilon: o.Epsilon, Published: o.Published, Threads: x.o.Threads},
 		Symmetric:    o.Symmetric, Mutual: o.Mutual, Distances: o.Distances,
 	})
 	if err != nil {

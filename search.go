@@ -22,6 +22,10 @@ type (
 	Guarantee = batch.Guarantee
 	// Method is how to search.
 	Method = batch.Method
+	// Published are options of the published methods: Published{Sigma: Sigma{Given: 1}}.
+	Published = batch.Published
+	// Sigma is what the radii of published methods rest on.
+	Sigma = batch.Sigma
 )
 
 // Methods. Those of the papers are in package batch.

@@ -44,7 +44,7 @@ func wordsOf(name string) []string {
 }
 
 // flagFiles are the files of the commands that search, judge answers and build.
-var flagFiles = []string{"search", "certify", "truth", "graph", "pairs", "recall", "merge", "verify", "build", "vector_flags", "query_goals", "score_limits", "reading_flags"}
+var flagFiles = []string{"search", "certify", "truth", "graph", "pairs", "pursuit", "recall", "merge", "verify", "build", "vector_flags", "query_goals", "score_limits", "reading_flags"}
 
 // flags collects the flags that calls such as fs.StringVar(&f.out, "out", ..) define, and those of settings.
 func flags(t *testing.T) *surface {
@@ -124,7 +124,7 @@ func textOf(e ast.Expr) string {
 
 // schemas are those of searches, of what they search, and of answers.
 var schemas = []string{"Source", "CollectionSpec", "RowsSpec", "IDs", "Collection", "Row", "Search", "Goal", "Stated", "ScoreCheck", "Recall", "Certified",
-	"SearchOptions", "Answer", "Result", "Guarantee", "Certificate", "Round", "BatchSpec", "BatchGoals"}
+	"SearchOptions", "Published", "Answer", "Result", "Guarantee", "Certificate", "Round", "BatchSpec", "BatchGoals"}
 
 // members collects the members of JSON objects of the API.
 func members(t *testing.T) *surface {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"thresher/internal/race"
 )
 
 // common are names of types that more than two packages have, for they mean one thing in
@@ -28,6 +30,7 @@ var common = map[string]string{
 	"Set":       "a finite set of its package's things, in their order",
 	"Source":    "where vectors or random numbers come from",
 	"Store":     "keeps things of one kind in a data folder",
+	"Verdict":   "what a comparison or a check came to",
 	"call":      "one request of a client and its answer, while they are under way",
 	"change":    "one step from a state that was kept to the next",
 	"failure":   "why something was not done, in the form in which it is kept or sent",
@@ -44,6 +47,7 @@ var common = map[string]string{
 // TestWords: one word, one meaning. No type's name is in more than two packages of the product, but for those in
 // common. service/api and choice/serve/choiceapi do not count, which have the objects of other packages as JSON, nor do aliases.
 func TestWords(t *testing.T) {
+	race.Skip(t, "one goroutine")
 	homes := map[string]map[string]bool{} // packages by type name
 	for _, dir := range packages(t) {
 		if room, _, _ := strings.Cut(dir, "/"); room == "bench" || room == "e2e" || dir == "service/api" || dir == "choice/serve/choiceapi" {

@@ -112,12 +112,8 @@ type Request struct {
 	// Deadline, if positive, is the time after which the search ends with the best so far, as it does at a
 	// deadline of its context.
 	Deadline time.Duration
-	// Sigma is the sub-Gaussian parameter of the published methods, in units of the
-	// reward of one coordinate: the product, or for distances that of papers.Distances.
-	// 0 derives it from the range of the data.
-	Sigma float64
-	// Beta is the exponent of banditmips-beta's weights; 0 means 1.
-	Beta float64
+	// Published are options of the published methods; others refuse them.
+	Published Published
 	// Turns, if not nil, schedules the parts of the search. It affects when an answer
 	// comes, not its contents.
 	Turns Turns
@@ -189,7 +185,7 @@ const (
 	LawCalibrated Law = "calibrated" // calibrated by simulation: the fast rotation is treated as one from Haar measure
 	LawOrder      Law = "order"      // proven: coordinates are read in random order
 	LawPublished  Law = "published"  // the paper's, for rewards within the data's range
-	LawAssumed    Law = "assumed"    // the paper's, if Request.Sigma holds for the data
+	LawAssumed    Law = "assumed"    // the paper's, if the given Published.Sigma holds for the data
 )
 
 // Laws lists every law.
@@ -265,7 +261,8 @@ type Certificate struct {
 	Fallback string `json:"fallback,omitempty"`
 }
 
-// Stats sums the certificates of a Response.
+// Stats sums the certificates of a Response. Bytes has what was read once for all queries, too, by
+// Published.Warm.
 type Stats struct {
 	Pulls, DensePulls, Bytes int64
 	RowsScored               int64

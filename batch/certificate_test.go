@@ -212,18 +212,22 @@ func TestLaws(t *testing.T) {
 	}{
 		{256, plain, batch.Request{Method: batch.Adaptive}, batch.GuaranteeProbabilistic, batch.LawHaar},
 		{257, plain, batch.Request{Method: batch.Adaptive}, batch.GuaranteeProbabilistic, batch.LawCalibrated},
-		{256, plain, batch.Request{Method: batch.Adaptive, Sigma: 1}, batch.GuaranteeProbabilistic, batch.LawHaar},
 		{257, plain, batch.Request{Plan: "64,rescore"}, batch.GuaranteeProbabilistic, batch.LawCalibrated},
 		{256, prefixes, batch.Request{Method: batch.PrefixF32}, batch.GuaranteeProbabilistic, batch.LawHaar},
 		{257, prefixes, batch.Request{Method: batch.PrefixF32}, batch.GuaranteeProbabilistic, batch.LawCalibrated},
 		{257, raw, batch.Request{Method: batch.Strict}, batch.GuaranteeProbabilistic, batch.LawOrder},
 		{32, raw, batch.Request{Method: batch.BanditMIPS}, batch.GuaranteeProbabilistic, batch.LawPublished},
-		{32, raw, batch.Request{Method: batch.BanditMIPS, Sigma: 9}, batch.GuaranteeProbabilistic, batch.LawAssumed},
+		{32, raw, batch.Request{Method: batch.BanditMIPS, Published: batch.Published{Sigma: batch.Sigma{Given: 9}}}, batch.GuaranteeProbabilistic, batch.LawAssumed},
 		{32, raw, batch.Request{Method: batch.BanditMIPSBeta}, batch.GuaranteeProbabilistic, batch.LawPublished},
-		{32, raw, batch.Request{Method: batch.BanditMIPSBeta, Sigma: 9}, batch.GuaranteeProbabilistic, batch.LawAssumed},
-		{32, raw, batch.Request{Method: batch.BoundedME, Sigma: 9, Epsilon: 1}, batch.GuaranteeProbabilistic, batch.LawPublished},
-		{32, raw, batch.Request{Method: batch.BanditMIPSAlpha, Sigma: 9}, batch.GuaranteeHeuristic, ""},
-		{32, raw, batch.Request{Method: batch.BucketAE, Sigma: 9}, batch.GuaranteeHeuristic, ""},
+		{32, raw, batch.Request{Method: batch.BanditMIPSBeta, Published: batch.Published{Sigma: batch.Sigma{Given: 9}}}, batch.GuaranteeProbabilistic, batch.LawAssumed},
+		{32, raw, batch.Request{Method: batch.BanditMIPS, Published: batch.Published{Sigma: batch.Sigma{Source: batch.SigmaRange}}}, batch.GuaranteeProbabilistic, batch.LawPublished},
+		{32, raw, batch.Request{Method: batch.BanditMIPS, Published: batch.Published{Sigma: batch.Sigma{Source: batch.SigmaBernstein}}}, batch.GuaranteeProbabilistic, batch.LawPublished},
+		{32, raw, batch.Request{Method: batch.BanditMIPS, Published: batch.Published{Sigma: batch.Sigma{Source: batch.SigmaData}}}, batch.GuaranteeHeuristic, ""},
+		{32, raw, batch.Request{Method: batch.BanditMIPSBeta, Published: batch.Published{Sigma: batch.Sigma{Source: batch.SigmaData}}}, batch.GuaranteeHeuristic, ""},
+		{32, raw, batch.Request{Method: batch.BoundedME, Epsilon: 1}, batch.GuaranteeProbabilistic, batch.LawPublished},
+		{32, raw, batch.Request{Method: batch.BoundedME, Epsilon: 1, Published: batch.Published{Union: batch.UnionPublished}}, batch.GuaranteeHeuristic, ""},
+		{32, raw, batch.Request{Method: batch.BanditMIPSAlpha, Published: batch.Published{Sigma: batch.Sigma{Given: 9}}}, batch.GuaranteeHeuristic, ""},
+		{32, raw, batch.Request{Method: batch.BucketAE, Published: batch.Published{Sigma: batch.Sigma{Given: 9}}}, batch.GuaranteeHeuristic, ""},
 		{32, raw, batch.Request{}, batch.GuaranteeCertain, ""},
 		{257, plain, batch.Request{Method: batch.Certain}, batch.GuaranteeCertain, ""},
 		{257, plain, batch.Request{Method: batch.Exact}, batch.GuaranteeExact, ""},
@@ -234,8 +238,8 @@ func TestLaws(t *testing.T) {
 		for _, a := range search(t, e, x.req).Answers {
 			cert := a.Certificate
 			if cert.Guarantee != x.guarantee || cert.Law != x.law {
-				t.Errorf("%d dimensions, %s, plan %s, sigma %g: %s by law %q, want %s by %q",
-					x.dim, cert.Method, cert.Plan, x.req.Sigma, cert.Guarantee, cert.Law, x.guarantee, x.law)
+				t.Errorf("%d dimensions, %s, plan %s, options %q: %s by law %q, want %s by %q",
+					x.dim, cert.Method, cert.Plan, x.req.Published.String(), cert.Guarantee, cert.Law, x.guarantee, x.law)
 			}
 			text, err := json.Marshal(cert)
 			if err != nil {

@@ -281,6 +281,7 @@ func (w *work) respond(answers []Answer, took time.Duration) *Response {
 	for i := range answers {
 		resp.Stats.add(&answers[i].Certificate)
 	}
+	resp.Stats.Bytes += 4 * w.strategy.shared.Load()
 	if o := w.e.opt.Observer; o != nil {
 		o.Searched(w.strategy.method, w.m, resp.Stats, took)
 	}

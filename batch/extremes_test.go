@@ -9,6 +9,7 @@ import (
 	"thresher/backend/backendtest"
 	"thresher/batch"
 	"thresher/collection"
+	"thresher/internal/race"
 	"thresher/internal/vectors"
 )
 
@@ -16,6 +17,7 @@ import (
 // where products of scaled terms could overflow or underflow: no arm may be lost. With -short each
 // pair of norms is tried in one metric.
 func TestExtremeNorms(t *testing.T) {
+	race.Skip(t, "one goroutine")
 	const n, dim, m, k = 1200, 160, 6, 5
 	for _, metric := range []collection.Metric{collection.InnerProduct, collection.Cosine, collection.Euclidean} {
 		for i, x := range []struct {

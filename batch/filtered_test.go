@@ -13,6 +13,7 @@ import (
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/cpu"
+	"thresher/internal/race"
 	"thresher/internal/vectors"
 )
 
@@ -87,6 +88,7 @@ func engineOf(t *rapid.T, rows []float32, dim int, opt collection.Options) *batc
 // TestFewAllowedCostFew: if ten of many atoms are allowed, a search reads ten rows, by every
 // method.
 func TestFewAllowedCostFew(t *testing.T) {
+	race.Skip(t, "one goroutine")
 	const n, dim, few = 1 << 16, 32, 10
 	rows := vectors.PowerLaw(vectors.Rand(1), n, dim)
 	order := rand.New(rand.NewPCG(1, 2)).Perm(n)
@@ -148,6 +150,7 @@ func TestPullsCountWhatIsRead(t *testing.T) {
 
 // TestPlansOfFilters: gather is a plan only if there is a filter.
 func TestPlansOfFilters(t *testing.T) {
+	race.Skip(t, "one goroutine")
 	const n, dim = 3000, 128
 	rows := vectors.Gaussian(vectors.Rand(1), n, dim)
 	e := open(t, rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1}, 1)

@@ -9,6 +9,7 @@ import (
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/internal/draws"
+	"thresher/internal/race"
 	"thresher/internal/vectors"
 )
 
@@ -16,6 +17,7 @@ import (
 // shown, given back as MinScore or MaxScore of a query, lets its atom through, and no better atom is lost, or
 // returned. The next float64 that is worse or better does too, and does not.
 func TestScoresGivenBackAreLimits(t *testing.T) {
+	race.Skip(t, "one goroutine")
 	draw := draws.Rand(0xf100)
 	rounds := 0
 	for i := range 200 {

@@ -367,6 +367,9 @@ func (e *Engine) searchByK(ctx context.Context, req *Request, s backend.Stager, 
 	for j := range all.Answers {
 		all.Stats.add(&all.Answers[j].Certificate)
 	}
+	for _, w := range works {
+		all.Stats.Bytes += 4 * w.strategy.shared.Load()
+	}
 	return all, all.stopped()
 }
 

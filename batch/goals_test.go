@@ -15,6 +15,7 @@ import (
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/cpu"
+	"thresher/internal/race"
 	"thresher/verify"
 )
 
@@ -184,6 +185,7 @@ func checkGoalsCase(t *rapid.T, b backend.Backend) {
 // TestCandidatesSaveWork: the right atoms as candidates leave little to do, and wrong ones cost
 // no more than their scores.
 func TestCandidatesSaveWork(t *testing.T) {
+	race.Skip(t, "one goroutine")
 	const n, dim, m, k = 8192, 128, 16, 10
 	ctx := context.Background()
 	c, err := collection.Build(ctx, clusters(1, n, dim), dim, &collection.Options{Metric: collection.Cosine, Seed: 1})
@@ -318,6 +320,7 @@ func builtinCosts() *backend.Costs {
 // TestUselessCandidatesAreSampled: of many candidates that say less than a first chunk, most are
 // never scored, and of good ones all are. Answers are those without candidates.
 func TestUselessCandidatesAreSampled(t *testing.T) {
+	race.Skip(t, "one goroutine")
 	const n, dim, m, k = 8192, 128, 16, 48
 	c, err := collection.Build(t.Context(), clusters(1, n, dim), dim, &collection.Options{Metric: collection.Cosine, Seed: 1})
 	if err != nil {

@@ -64,7 +64,7 @@ func (e *Engine) Footprint(req Request, queries int) (Footprint, error) {
 			return f, split[i].renumber(err)
 		}
 		part := min(w.maxQueries(), max(1, queries))
-		if run := int64(part) * w.queryBytes(); run > f.Run {
+		if run := int64(part)*w.queryBytes() + e.warmBytes(req.Published.Warm); run > f.Run {
 			f.Part, f.Run = part, run
 		}
 		answered := int64(answeredBytes)
@@ -79,8 +79,14 @@ func (e *Engine) Footprint(req Request, queries int) (Footprint, error) {
 // maxQueries bounds the queries of one run of w.
 func (w *work) maxQueries() int {
 	wide := max(minWideBytes, int64(wideShare*float64(w.e.c.Bytes())))
-	return int(max(1, min(maxPart, cmp.Or(w.e.opt.RunBytes, partBytes)/w.queryBytes(), wide/w.wideBytes())))
+	return int(max(1, min(maxPart, w.e.runBytes()/w.queryBytes(), wide/w.wideBytes())))
 }
+
+// runBytes bounds the memory of the queries of one run, and of what is read once for all queries.
+func (e *Engine) runBytes() int64 { return cmp.Or(e.opt.RunBytes, partBytes) }
+
+// warmBytes is the memory of so many coordinates of all atoms, read once for all queries.
+func (e *Engine) warmBytes(coordinates int) int64 { return 8 * int64(coordinates) * int64(e.c.N) }
 
 // wideBytes estimates what the coordinates of one query take of queryBytes.
 func (w *work) wideBytes() int64 { return coordinateBytes * int64(w.e.c.Dim) }

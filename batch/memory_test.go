@@ -8,12 +8,14 @@ import (
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/cpu"
+	"thresher/internal/race"
 	"thresher/internal/vectors"
 )
 
 // TestPartsOfLargeK: the more atoms a query wants, the fewer queries share a run, so that a run
 // takes no more than 256 MiB. The answers are those of each query alone.
 func TestPartsOfLargeK(t *testing.T) {
+	race.Skip(t, "one goroutine")
 	const n, dim, m = 120_000, 8, 70
 	rows := vectors.PowerLaw(vectors.Rand(3), n, dim)
 	c := build(t, rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1})

@@ -11,6 +11,7 @@ import (
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/cpu"
+	"thresher/internal/race"
 	"thresher/internal/vectors"
 )
 
@@ -76,6 +77,7 @@ func TestPlanIgnoresTheBatch(t *testing.T) {
 // TestPlanOfFewQueries: auto and certain price scans by what they cost one query, few or many, as many as
 // the request has, also where searches share a run; adaptive has one plan.
 func TestPlanOfFewQueries(t *testing.T) {
+	race.Skip(t, "one goroutine")
 	const dim, many = 384, 64
 	rows := vectors.PowerLaw(vectors.Rand(2), 2000, dim)
 	costs := cpu.New(cpu.Options{Threads: 1}).Describe().Costs
@@ -200,6 +202,7 @@ func TestMixedCodes(t *testing.T) {
 // TestAlphaIsShared checks that the alphas of a query's looks sum to delta / k, and to delta
 // without k.
 func TestAlphaIsShared(t *testing.T) {
+	race.Skip(t, "one goroutine")
 	const delta = .05
 	least := 5.
 	looks := 0 // the most fallible looks of an answer

@@ -51,33 +51,75 @@ func (e *Engine) published(w *work, m Method, k int) (*strategy, error) {
 	if w.req.Epsilon > 0 && m != BoundedME {
 		return nil, bad("epsilon", "%s has none", m)
 	}
-	if math.IsNaN(w.req.Sigma) || w.req.Sigma < 0 || math.IsInf(w.req.Sigma, 0) {
-		return nil, bad("sigma", "%g is not a finite number from 0 on", w.req.Sigma)
-	}
-	if math.IsNaN(w.req.Beta) || w.req.Beta < 0 || math.IsInf(w.req.Beta, 0) {
-		return nil, bad("beta", "%g is not a finite number from 0 on", w.req.Beta)
-	}
-	if m == BanditMIPS && !c.Metric.Differences() {
+	options := &w.req.Published
+	if m == BanditMIPS && !c.Metric.Differences() && options.rounds() {
 		return e.banditMIPS(w), nil
 	}
-	p := &strategy{Plan: &plan.Plan{Name: string(m)}, method: m, guarantee: GuaranteeProbabilistic}
-	switch m {
-	case BanditMIPSAlpha, BucketAE:
+	p := &strategy{Plan: &plan.Plan{Name: named(string(m), options)}, method: m, guarantee: GuaranteeProbabilistic}
+	switch {
+	case m == BanditMIPSAlpha, m == BucketAE, options.Sigma.Source == SigmaData, options.Union == UnionPublished && k != 1:
 		p.guarantee = GuaranteeHeuristic
-	case BoundedME:
-		if !(w.req.Epsilon > 0) {
-			// t_l = d in every round
-			p.Name += ", epsilon 0 reads every coordinate"
-		}
+	}
+	if m == BoundedME && !(w.req.Epsilon > 0) {
+		// t_l = d in every round
+		p.Name += ", epsilon 0 reads every coordinate"
 	}
 	if c.Metric.Differences() && (m == BanditMIPSAlpha || m == BanditMIPSBeta || m == BucketAE) {
 		return nil, bad("method", "%s is defined for inner products, the metric is %v", m, c.Metric)
 	}
+	if err := e.checkWarm(options.Warm); err != nil {
+		return nil, err
+	}
 	lo, hi := e.coordinateRange()
+	warm := sync.OnceValues(func() (*papers.WarmStart, error) { return e.warmStart(w, p) })
 	p.reference = func(ctx context.Context, w *work, from, to int, out []Answer) error {
-		return e.reference(ctx, w, m, lo, hi, from, out[:to-from])
+		r := reference{e: e, w: w, method: m, lo: outward(lo, -1), hi: outward(hi, 1), warm: warm}
+		return r.answer(ctx, from, out[:to-from])
 	}
 	return p, nil
+}
+
+// named is the name of a plan with the options that are given.
+func named(name string, p *Published) string {
+	if given := p.String(); given != "" {
+		return name + ", " + given
+	}
+	return name
+}
+
+// rounds reports whether banditmips by these options has looks that are the same for all arms, which
+// backends take: one order of coordinates without replacement, and one radius for all arms and queries.
+func (p *Published) rounds() bool {
+	return !p.replaces(false) && p.Warm == 0 && p.Sigma.Source != SigmaData && p.Sigma.Source != SigmaBernstein
+}
+
+// checkWarm refuses a warm start that there are no coordinates or no memory for.
+func (e *Engine) checkWarm(coordinates int) error {
+	limit := e.runBytes()
+	switch need := e.warmBytes(coordinates); {
+	case coordinates > e.c.Dim:
+		return optionError("warm", "%d coordinates, there are %d", coordinates, e.c.Dim)
+	case need > limit:
+		return optionError("warm", "%d coordinates of %d vectors take %d bytes, %d are allowed", coordinates, e.c.N, need, limit)
+	}
+	return nil
+}
+
+// warmStart reads the first coordinates of all vectors, for all queries of w; nil if the request asks for none.
+func (e *Engine) warmStart(w *work, p *strategy) (*papers.WarmStart, error) {
+	options := &w.req.Published
+	if options.Warm == 0 {
+		return nil, nil
+	}
+	all := &atoms{c: e.c, rows: make([]int, e.c.N)}
+	for row := range all.rows {
+		all.rows[row] = row
+	}
+	warm, err := papers.NewWarmStart(all, options.Warm, options.sampling(e.c.Metric.Differences()), e.c.Seed)
+	if err == nil {
+		p.shared.Store(warm.Cost())
+	}
+	return warm, err
 }
 
 // float32Looks returns looks at the coordinates between consecutive bounds. Every look but
@@ -130,23 +172,32 @@ func (e *Engine) prefix(w *work, k int) *strategy {
 func (e *Engine) banditMIPS(w *work) *strategy {
 	looks := float32Looks(e.c.Bounds, backend.MeanRadius, w.delta, 0)
 	for i := range looks {
-		looks[i].Sigma = w.req.Sigma
+		looks[i].Sigma = w.req.Published.Sigma.Given
 	}
 	return &strategy{method: BanditMIPS, guarantee: GuaranteeProbabilistic, perArm: true,
-		Plan: &plan.Plan{Name: "float32 coordinates 16, 32, 64, .. without replacement", Looks: looks}}
+		Plan: &plan.Plan{Name: named("float32 coordinates 16, 32, 64, .. without replacement", &Published{Sigma: w.req.Published.Sigma}), Looks: looks}}
 }
 
-// reference writes the answers of a method of package papers to queries from, from+1, ..
-// to out, as many concurrently as the backend has threads. lo and hi are the range of the
-// working coordinates. Once ctx has ended the remaining queries get empty answers.
-func (e *Engine) reference(ctx context.Context, w *work, m Method, lo, hi float64, from int, out []Answer) error {
+// reference answers queries by a method of package papers.
+type reference struct {
+	e      *Engine
+	w      *work
+	method Method
+	lo, hi float32 // the range of the working coordinates
+	warm   func() (*papers.WarmStart, error)
+}
+
+// answer writes the answers to queries from, from+1, .. to out, as many concurrently as the backend has
+// threads. Once ctx has ended the remaining queries get empty answers.
+func (r *reference) answer(ctx context.Context, from int, out []Answer) error {
+	w := r.w
 	var g errgroup.Group
-	g.SetLimit(cmp.Or(e.threads(), runtime.GOMAXPROCS(0)))
+	g.SetLimit(cmp.Or(r.e.threads(), runtime.GOMAXPROCS(0)))
 	var mu sync.Mutex
 	var first error
 	for j := range out {
 		g.Go(func() error {
-			a, err := e.referenceOne(ctx, w, m, lo, hi, from+j)
+			a, err := r.one(ctx, from+j)
 			switch {
 			case err == nil:
 				out[j] = a
@@ -198,9 +249,9 @@ func allowedRows(c *collection.Collection, g *backend.Goal) []int {
 	return rows
 }
 
-// referenceOne answers query j by a method of package papers, with exact scores.
-func (e *Engine) referenceOne(ctx context.Context, w *work, m Method, lo, hi float64, j int) (Answer, error) {
-	c := e.c
+// one answers query j, with exact scores.
+func (r *reference) one(ctx context.Context, j int) (Answer, error) {
+	w, c := r.w, r.e.c
 	goal := w.goals[j]
 	a := &atoms{c: c, rows: allowedRows(c, &goal)}
 	if len(a.rows) == 0 {
@@ -212,11 +263,11 @@ func (e *Engine) referenceOne(ctx context.Context, w *work, m Method, lo, hi flo
 			q[i] = float32(float64(q[i]) / w.norms[j])
 		}
 	}
-	out, err := e.solve(ctx, w, m, a, q, outward(lo, -1), outward(hi, 1), goal.K, c.Seed^fingerprint(q))
+	out, err := r.solve(ctx, a, q, goal.K, c.Seed^fingerprint(q))
 	if err != nil {
 		return Answer{}, err
 	}
-	got := backend.Answer{Pulls: out.Pulls, Bytes: 4 * out.Pulls, Tau: math.Inf(-1), OpenBound: math.Inf(-1), Random: true}
+	got := backend.Answer{Pulls: out.Pulls, Bytes: 4 * (out.Pulls - out.CachedPulls), Tau: math.Inf(-1), OpenBound: math.Inf(-1), Random: true}
 	type scored struct {
 		id    int64
 		score float64
@@ -275,59 +326,103 @@ func fingerprint(q []float32) uint64 {
 	return h
 }
 
-// solve runs a published algorithm on query q. lo and hi are the range of the atoms'
-// coordinates.
-func (e *Engine) solve(ctx context.Context, w *work, m Method, a *atoms, q []float32, lo, hi float32, k int, seed uint64) (papers.Outcome, error) {
+// solve runs the algorithm on query q, whose seed this is.
+func (r *reference) solve(ctx context.Context, a *atoms, q []float32, k int, seed uint64) (papers.Outcome, error) {
+	options, lo, hi := &r.w.req.Published, r.lo, r.hi
+	warm, rewards, err := r.warmed(a)
+	if err != nil {
+		return papers.Outcome{}, err
+	}
 	var arms papers.Arms
 	var rlo, rhi float64
-	if e.c.Metric.Differences() {
-		d, err := papers.NewDistances(a, q, lo, hi)
+	if r.e.c.Metric.Differences() {
+		d, err := papers.NewDistances(rewards, q, lo, hi)
 		if err != nil {
 			return papers.Outcome{}, err
 		}
 		rlo, rhi = d.Range()
 		arms = d
 	} else {
-		p, err := papers.NewProducts(a, q)
+		p, err := papers.NewProducts(rewards, q)
 		if err != nil {
 			return papers.Outcome{}, err
 		}
 		rlo, rhi = p.Range(lo, hi)
 		arms = p
 	}
-	opt := papers.BanditMIPSOptions{K: k, Delta: w.delta, Spread: papers.SigmaBounded, Lo: rlo, Hi: rhi, Seed: seed}
-	if w.req.Sigma > 0 {
-		opt.Spread, opt.Sigma = papers.SigmaGiven, w.req.Sigma
-	}
-	switch m {
-	case BanditMIPS:
-		return papers.BanditMIPS(ctx, arms, opt)
-	case BanditMIPSAlpha:
-		return papers.BanditMIPSAlpha(ctx, arms, q, opt)
-	case BanditMIPSBeta:
-		beta := w.req.Beta
-		if beta == 0 {
-			beta = 1
+	if r.method == BoundedME {
+		eps := r.w.req.Epsilon
+		if r.w.req.Relative {
+			eps *= collection.Norm(q) * r.e.longest()
 		}
-		weights, err := papers.BetaWeights(q, beta)
-		if err != nil {
+		union := papers.Corrected
+		if options.Union == UnionPublished {
+			union = papers.Published
+		}
+		return papers.BoundedME(ctx, arms, papers.BoundedMEOptions{K: k, Delta: r.w.delta, Epsilon: eps, Lo: rlo, Hi: rhi, Union: union, Seed: seed})
+	}
+	opt := papers.BanditMIPSOptions{K: k, Delta: r.w.delta, Lo: rlo, Hi: rhi, Sampling: options.sampling(r.method != BanditMIPS || r.e.c.Metric.Differences()), Warm: warm, Seed: seed}
+	var weights []float64
+	if r.method == BanditMIPSBeta {
+		beta := 1.
+		if options.Beta != nil {
+			beta = *options.Beta
+		}
+		if weights, err = papers.BetaWeights(q, beta); err != nil {
 			return papers.Outcome{}, err
 		}
-		if opt.Spread == papers.SigmaBounded {
-			if opt.Lo, opt.Hi, err = papers.WeightedRange(q, weights, lo, hi); err != nil {
-				return papers.Outcome{}, err
-			}
+		if opt.Lo, opt.Hi, err = papers.WeightedRange(q, weights, lo, hi); err != nil {
+			return papers.Outcome{}, err
 		}
-		return papers.BanditMIPSBeta(ctx, arms, weights, opt)
-	case BucketAE:
-		return papers.BucketAE(ctx, a, q, papers.BucketAEOptions{BanditMIPSOptions: opt})
-	case BoundedME:
-		eps := w.req.Epsilon
-		if w.req.Relative {
-			eps *= collection.Norm(q) * e.longest()
-		}
-		return papers.BoundedME(ctx, arms, papers.BoundedMEOptions{K: k, Delta: w.delta, Epsilon: eps, Lo: rlo, Hi: rhi,
-			Union: papers.Corrected, Seed: seed})
 	}
-	return papers.Outcome{}, errors.New("no such method")
+	pulls, err := options.Sigma.setSpread(&opt, arms, weights)
+	if err != nil {
+		return papers.Outcome{}, err
+	}
+	var out papers.Outcome
+	switch r.method {
+	case BanditMIPS:
+		out, err = papers.BanditMIPS(ctx, arms, opt)
+	case BanditMIPSAlpha:
+		out, err = papers.BanditMIPSAlpha(ctx, arms, q, opt)
+	case BanditMIPSBeta:
+		out, err = papers.BanditMIPSBeta(ctx, arms, weights, opt)
+	case BucketAE:
+		out, err = papers.BucketAE(ctx, a, q, papers.BucketAEOptions{BanditMIPSOptions: opt, BinSize: options.Bins})
+	default:
+		err = errors.New("no such method")
+	}
+	out.Pulls += pulls
+	return out, err
+}
+
+// warmed returns the warm start of these atoms, if there is one, and the atoms through it.
+func (r *reference) warmed(a *atoms) (*papers.WarmStart, papers.Arms, error) {
+	all, err := r.warm()
+	if all == nil || err != nil {
+		return nil, a, err
+	}
+	of, err := all.Of(a, a.rows)
+	return of, of, err
+}
+
+// sigmaSamples is how many rewards SigmaData looks at for each query: with them the standard deviation of
+// products of two Gaussians is within 5% two times of three.
+const sigmaSamples = 1024
+
+// setSpread sets what radii of the rewards of arms rest on, and returns the pulls that it took. weights are those
+// of banditmips-beta, nil for other methods.
+func (s Sigma) setSpread(opt *papers.BanditMIPSOptions, arms papers.Arms, weights []float64) (pulls int64, err error) {
+	opt.Spread, opt.Sigma = papers.SigmaBounded, 0
+	switch {
+	case s.Given > 0:
+		opt.Spread, opt.Sigma = papers.SigmaGiven, s.Given
+	case s.Source == SigmaBernstein:
+		opt.Spread = papers.EmpiricalBernstein
+	case s.Source == SigmaData:
+		if opt.Sigma, pulls, err = papers.EstimateSigma(arms, weights, sigmaSamples, opt.Seed); opt.Sigma > 0 {
+			opt.Spread = papers.SigmaGiven
+		}
+	}
+	return pulls, err
 }

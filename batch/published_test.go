@@ -116,20 +116,6 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// TestBeta: 0 means 1, and different exponents draw different coordinates.
-func TestBeta(t *testing.T) {
-	const n, dim = 100, 32
-	rows := vectors.PowerLaw(vectors.Rand(3), n, dim)
-	e := over(t, build(t, rows, dim, &collection.Options{Metric: collection.InnerProduct, Basis: collection.Raw, Seed: 1}), 1, nil)
-	pulls := func(beta float64) int64 {
-		req := batch.Request{Queries: rows[:4*dim], K: 3, Method: batch.BanditMIPSBeta, Sigma: .01, Beta: beta}
-		return search(t, e, req).Stats.Pulls
-	}
-	if pulls(0) != pulls(1) || pulls(.5) == pulls(1) {
-		t.Errorf("%d pulls without a beta, %d with 1, %d with 1/2", pulls(0), pulls(1), pulls(.5))
-	}
-}
-
 // TestPublishedAlone compares queries of a batch with the same queries alone. A small sigma
 // and a wide epsilon make the methods stop early, after random coordinates.
 func TestPublishedAlone(t *testing.T) {
@@ -138,7 +124,10 @@ func TestPublishedAlone(t *testing.T) {
 	rows := vectors.PowerLaw(rng, n, dim)
 	e := open(t, rows, dim, &collection.Options{Metric: collection.InnerProduct, Basis: collection.Raw, Seed: 1}, 2)
 	for _, method := range []batch.Method{batch.BanditMIPS, batch.BanditMIPSAlpha, batch.BanditMIPSBeta, batch.BucketAE, batch.BoundedME, batch.Strict, batch.Certain} {
-		req := batch.Request{Queries: rows[:m*dim], K: 3, Method: method, Sigma: .01}
+		req := batch.Request{Queries: rows[:m*dim], K: 3, Method: method}
+		if method == batch.BanditMIPS || method == batch.BanditMIPSAlpha || method == batch.BanditMIPSBeta || method == batch.BucketAE {
+			req.Published.Sigma.Given = .01
+		}
 		if method == batch.BoundedME {
 			req.Epsilon = 50
 		}

@@ -30,7 +30,7 @@ func TestRequestErrors(t *testing.T) {
 	raw := open(t, rows, dim, &collection.Options{Metric: collection.InnerProduct, Basis: collection.Raw}, 1)
 	rawEuclidean := open(t, rows, dim, &collection.Options{Basis: collection.Raw, Metric: collection.Euclidean}, 1)
 	small := open(t, rows, 10, &collection.Options{Metric: collection.InnerProduct}, 1)
-	least := .5
+	least, negative := .5, -1.
 	for _, x := range []struct {
 		name  string
 		e     *batch.Engine
@@ -71,8 +71,12 @@ func TestRequestErrors(t *testing.T) {
 		{"prefix, codes only", rotated, batch.Request{K: 1, Queries: queries, Method: batch.PrefixF32}, "method", -1, "method: prefix-f32 needs a collection built without head"},
 		{"published range", raw, batch.Request{Queries: queries, Method: batch.BanditMIPS, MinScore: &least}, "min_score", -1, "min_score: banditmips finds the k best only"},
 		{"published epsilon", raw, batch.Request{K: 1, Queries: queries, Method: batch.BanditMIPSBeta, Epsilon: .1}, "epsilon", -1, "epsilon: banditmips-beta has none"},
-		{"sigma", raw, batch.Request{K: 1, Queries: queries, Method: batch.BanditMIPS, Sigma: nan}, "sigma", -1, "sigma: NaN is not a finite number from 0 on"},
-		{"beta", raw, batch.Request{K: 1, Queries: queries, Method: batch.BanditMIPSBeta, Beta: -1}, "beta", -1, "beta: -1 is not a finite number from 0 on"},
+		{"sigma", raw, batch.Request{K: 1, Queries: queries, Method: batch.BanditMIPS, Published: batch.Published{Sigma: batch.Sigma{Given: nan}}}, "published.sigma", -1, `published.sigma: NaN is not a number above 0, "range", "data" or "bernstein"`},
+		{"two sigmas", raw, batch.Request{K: 1, Queries: queries, Method: batch.BanditMIPS, Published: batch.Published{Sigma: batch.Sigma{Given: 1, Source: batch.SigmaData}}}, "published.sigma", -1, "published.sigma: 1 is not a number above 0"},
+		{"beta", raw, batch.Request{K: 1, Queries: queries, Method: batch.BanditMIPSBeta, Published: batch.Published{Beta: &negative}}, "published.beta", -1, "published.beta: -1 is not a number from 0 on"},
+		{"another's option", raw, batch.Request{K: 1, Queries: queries, Method: batch.BoundedME, Published: batch.Published{Sigma: batch.Sigma{Given: 1}}}, "published.sigma", -1, "published.sigma: method boundedme has no such option, banditmips, banditmips-alpha, banditmips-beta and bucket-ae have"},
+		{"no published method", rotated, batch.Request{K: 1, Queries: queries, Published: batch.Published{Union: batch.UnionPublished}}, "published.union", -1, "published.union: method auto has no such option, boundedme has"},
+		{"warm", raw, batch.Request{K: 1, Queries: queries, Method: batch.BanditMIPS, Published: batch.Published{Warm: 21}}, "published.warm", -1, "published.warm: 21 coordinates, there are 20"},
 		{"published metric", rawEuclidean, batch.Request{K: 1, Queries: queries, Method: batch.BucketAE}, "method", -1, "method: bucket-ae is defined for inner products, the metric is l2"},
 	} {
 		t.Run(x.name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"thresher/batch/plan"
 	"thresher/collection"
@@ -24,6 +25,8 @@ type strategy struct {
 	// reference answers queries lo..hi-1 of w, for methods that no backend runs; nil for
 	// those answered by rounds.
 	reference func(ctx context.Context, w *work, lo, hi int, out []Answer) error
+	// shared counts the coordinates of vectors that were read once for all queries, which no certificate counts.
+	shared atomic.Int64
 }
 
 // planned reports whether the planner chooses a method's looks.
@@ -36,9 +39,13 @@ func (e *Engine) strategy(w *work) (*strategy, error) {
 	}
 	c := e.c
 	m, q := cmp.Or(w.req.Method, Auto), w.question()
-	switch {
-	case !slices.Contains(Methods(), m):
+	if !slices.Contains(Methods(), m) {
 		return nil, bad("method", "%q is none of %v", m, Methods())
+	}
+	if err := w.req.Published.Check(m); err != nil {
+		return nil, err
+	}
+	switch {
 	case m == Adaptive && c.Basis == collection.Raw:
 		return nil, bad("method", "adaptive needs rotated codes; the basis is raw")
 	case m == Adaptive && c.Unbuilt():

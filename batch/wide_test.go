@@ -11,6 +11,7 @@ import (
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/internal/draws"
+	"thresher/internal/race"
 	"thresher/internal/vectors"
 )
 
@@ -29,6 +30,7 @@ func levelled(r *rand.Rand, n, dim int) []float32 {
 // TestWideSearches: rows of more than 65,536 dimensions are searched by looks that the backend takes, which
 // read few of the coordinates, as below.
 func TestWideSearches(t *testing.T) {
+	race.Skip(t, "one goroutine")
 	const n, m = 192, 3
 	for _, dim := range []int{66_000, 140_000} {
 		rows, queries := levelled(vectors.Rand(4), n, dim), levelled(vectors.Rand(5), m, dim)
@@ -62,6 +64,7 @@ const maxWideValues = 1 << 20
 // whose request is valid is answered, and certain answers are those of exact. Half of the widths are
 // around those at which a representation ends.
 func TestNoPlanIsRefused(t *testing.T) {
+	race.Skip(t, "one goroutine")
 	draw := draws.Rand(0x1de)
 	edges := []int{15, 16, 256, 257, 768, 1280, 65_472, 65_504, 65_505, 65_536, 65_537, 1 << 20, collection.MaxDim}
 	for i := range 26 {

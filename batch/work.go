@@ -341,7 +341,7 @@ func (w *work) law() Law {
 	case Strict:
 		return LawOrder
 	case BanditMIPS, BanditMIPSBeta:
-		if w.req.Sigma > 0 {
+		if w.req.Published.Sigma.Given > 0 {
 			return LawAssumed
 		}
 	}

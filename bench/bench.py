@@ -26,7 +26,7 @@ RESULTS = environment.ROOT / "docs" / "benchmarks" / "cpu"
 
 KINDS = ("race", "cores", "regret")  # tasks over the cells of the race with all exact peers
 PROCESS = "process"
-TESTS = ("test_bench", "test_race")
+TESTS = ("test_bench", "test_race", "test_paper_baselines")
 OPTIONAL = ("requirements-race.txt", "requirements-scann.txt")
 
 

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"thresher/bandit"
+	"thresher/internal/race"
 	"thresher/simd"
 )
 
@@ -62,6 +63,7 @@ func (c *Collection) testSigns(i int, scale float64) []float64 {
 const ulps = 1e-10
 
 func TestTermsBoundTheirAtoms(t *testing.T) {
+	race.Skip(t, "one goroutine")
 	forSets(t, []int{16, 17, 63, 128, 256, 300, 768}, func(t *testing.T, c *Collection) {
 		if !c.Coded() {
 			t.Fatal("not coded")
@@ -303,6 +305,7 @@ func TestOrderIsRandomWithinAStep(t *testing.T) {
 // the rest's products add up to the score to within Slack |q||v|, and those of the stored
 // codes to within their error terms besides.
 func TestHeadAndRestAddUpToTheScore(t *testing.T) {
+	race.Skip(t, "one goroutine")
 	r := rand.New(rand.NewPCG(21, 22))
 	forSets(t, []int{16, 63, 128, 300, 768}, func(t *testing.T, c *Collection) {
 		if !(c.Slack > 0 && c.Slack < .01) || !(c.CodeSlack > 0 && c.CodeSlack < .01) {

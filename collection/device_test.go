@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"thresher/bandit"
+	"thresher/internal/race"
 )
 
 // apply computes the definition in Rotation's comment in float64. The transform is computed
@@ -63,6 +64,7 @@ func (r *Rotation) apply(c *Collection, v []float32, scale float64) (head, rest 
 // rounding of its sums and entries, which HeadError counts, and the rest, given the head,
 // to within that of the subtraction and the rotation.
 func TestRotationIsWhatPrepareDoes(t *testing.T) {
+	race.Skip(t, "one goroutine")
 	const m = 5
 	for _, dim := range []int{16, 17, 40, 81, 100, 144, 256, 257, 300, 512, 769, 1000, 4096} {
 		for _, noHead := range []bool{false, true} {

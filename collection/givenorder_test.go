@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"thresher/internal/race"
 	"thresher/internal/vectors"
 )
 
@@ -62,6 +63,7 @@ func TestGivenOrderRefuses(t *testing.T) {
 
 // TestHeadOption: the head has the directions asked for, as far as rows and dimension allow.
 func TestHeadOption(t *testing.T) {
+	race.Skip(t, "one goroutine")
 	rows := vectors.PowerLaw(vectors.Rand(2), 3000, 200)
 	for head, want := range map[int]int{0: 32, 48: 48, 50: 48, 96: 96, 4096: 96} {
 		c, err := Build(t.Context(), rows, 200, &Options{Metric: InnerProduct, Seed: 1, Head: head})

@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"thresher/bandit"
+	"thresher/internal/race"
 )
 
 // dims returns dimensions with Haar matrices, with padding, and with last blocks of every
@@ -66,6 +67,7 @@ func (t *transform) rotateExactly(x []float64) []float64 {
 }
 
 func TestRotationIsItsDefinition(t *testing.T) {
+	race.Skip(t, "one goroutine")
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, dim := range dims() {
 		tr := newTransform(dim, uint64(dim))
@@ -168,6 +170,7 @@ func zCheck(t *testing.T, what string, sample []float64, mean, variance float64)
 // entry, E[tr] = 0, E[tr^2] = 1, E[tr^4] = 3 for the trace, and both determinants are
 // equally likely. A QR factor without corrected signs fails the last ones.
 func TestHaarMatrix(t *testing.T) {
+	race.Skip(t, "one goroutine")
 	const draws = 3000
 	for _, n := range []int{16, 20} {
 		g := generator(uint64(n), streamRotation)
@@ -215,6 +218,7 @@ func TestHaarMatrix(t *testing.T) {
 // Over seeds, a coordinate of its image has second moment 1/D and nearly the fourth moment
 // of a Haar rotation, to 6 standard errors.
 func TestFastRotationMixesFewHot(t *testing.T) {
+	race.Skip(t, "one goroutine")
 	const draws = 400
 	for _, dim := range []int{512, 544, 1000} {
 		for hot := 1; hot <= 4; hot++ {

@@ -20,6 +20,9 @@ type Config struct {
 	Delta float64
 	// Epsilon >= 0 is the allowed gap in score units.
 	Epsilon float64
+	// Published are the options of the published methods by key, in the form that Sources.Names returns;
+	// defaults included.
+	Published map[string]string
 	// Seed seeds the rotation or the coordinate order.
 	Seed uint64
 	// Threads >= 0 is the number of goroutines that compute; 0 means one for each core.

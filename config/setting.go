@@ -64,6 +64,12 @@ func settings() []setting {
 			},
 			get: func(c *Config) any { return c.Epsilon },
 		},
+		published("sigma", "range", "number|source", "of banditmips, -alpha, -beta and bucket-ae: sub-Gaussian parameter of the product of one coordinate, a number, or its source: range, of the data, which always holds; bernstein, empirical Bernstein bounds, which do too; data, estimated, which promises nothing"),
+		published("beta", "1", "float", "of banditmips-beta: coordinates are drawn by |q|^(2 beta)"),
+		published("sampling", "", "string", "of banditmips and bucket-ae: with_replacement, as published, or without_replacement, which banditmips does unless told, by ip and cosine"),
+		published("bins", "30", "int", "of bucket-ae: vectors a bin"),
+		published("union", "corrected", "string", "of boundedme: published, as printed, whose proof covers k 1 only, or corrected"),
+		published("warm", "0", "int", "of banditmips: random coordinates that are read once for all queries of a chunk"),
 		{
 			key: "seed", kind: "uint", def: "1", usage: "seed of the rotation or the coordinate order; the default is public, so that runs repeat: use a secret one if users may search for queries that fail",
 			set: func(c *Config, text string) (err error) {
@@ -118,6 +124,21 @@ func name(key, def, usage string, field func(*Config) *string) setting {
 		key: key, kind: "string", def: def, usage: usage,
 		set: func(c *Config, text string) error { *field(c) = text; return nil },
 		get: func(c *Config) any { return *field(c) },
+	}
+}
+
+// published is a setting that is an option of the published methods.
+func published(key, def, kind, usage string) setting {
+	return setting{
+		key: key, kind: kind, def: def, usage: usage,
+		set: func(c *Config, text string) error {
+			if c.Published == nil {
+				c.Published = map[string]string{}
+			}
+			c.Published[key] = text
+			return nil
+		},
+		get: func(c *Config) any { return c.Published[key] },
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"thresher/backend"
 	"thresher/collection"
 	"thresher/internal/draws"
+	"thresher/internal/race"
 	"thresher/internal/vectors"
 )
 
@@ -209,6 +210,7 @@ var deltas = [2]float64{.1, .01}
 // 2,000 draws a rate of .144 where .1 is promised is found with probability .9; a full run (THRESHER_FULL) finds
 // .127 with 5,000, and make calibrate measures the rates.
 func TestCalibration(t *testing.T) {
+	race.Skip(t, "rates, of draws that share their counts alone")
 	n := 2000
 	if draws.Full() {
 		n = 5000
@@ -216,7 +218,7 @@ func TestCalibration(t *testing.T) {
 	if testing.Short() {
 		n = 500
 	}
-	if UnderRace { // races show at once, rates do not
+	if race.Enabled { // races show at once, rates do not
 		n = 40
 	}
 	large := *calibrateDraws > 0

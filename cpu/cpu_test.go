@@ -14,6 +14,7 @@ import (
 	"thresher/collection"
 	"thresher/cpu"
 	"thresher/internal/draws"
+	"thresher/internal/race"
 	"thresher/internal/vectors"
 	"thresher/simd"
 )
@@ -21,7 +22,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // TestConformance runs the suite with every set of kernels of this processor, the best one with all data and the
-// others with a third each: they differ in package simd alone, whose tests compare each with portable Go, and
+// others with a sixth each: they differ in package simd alone, whose tests compare each with portable Go, and
 // TestLists compares their answers. What only the suite could find with the rest, a full run finds
 // (THRESHER_FULL). With -short there is only the best one, and under the race detector a third of its cases:
 // data races depend on the kind of case, not on its data.
@@ -33,8 +34,11 @@ func TestConformance(t *testing.T) {
 	for i, l := range sets {
 		t.Run(l.String(), func(t *testing.T) {
 			var p backendtest.Part
-			if cpu.UnderRace || i < len(sets)-1 && !draws.Full() {
+			switch {
+			case race.Enabled:
 				p = backendtest.Part{I: i, Of: 3}
+			case i < len(sets)-1 && !draws.Full():
+				p = backendtest.Part{I: i, Of: 6}
 			}
 			backendtest.RunPart(t, func() backend.Backend { return cpu.New(cpu.Options{Threads: 2, Kernels: &l}) }, p)
 		})
@@ -259,7 +263,7 @@ func TestExactCountsCandidates(t *testing.T) {
 // TestGoals runs the suite's checks of the fields of goals, under the race detector a part.
 func TestGoals(t *testing.T) {
 	var p backendtest.Part
-	if cpu.UnderRace {
+	if race.Enabled {
 		p = backendtest.Part{I: 2, Of: 4}
 	}
 	backendtest.Goals(t, func() backend.Backend { return cpu.New(cpu.Options{Threads: 2}) }, p)

@@ -7,6 +7,8 @@ import (
 	"thresher/backend"
 	"thresher/backend/backendtest"
 	"thresher/collection"
+	"thresher/internal/draws"
+	"thresher/internal/race"
 	"thresher/simd"
 )
 
@@ -22,16 +24,21 @@ func (b knownRows) Load(ctx context.Context, c *collection.Collection) (backend.
 }
 
 // TestKnownTraits runs the suite's checks of the fields of goals, and a part of the others, with each set of kernels over
-// rows whose traits are known.
+// rows whose traits are known. TestConformance and TestGoals run the whole suite over others, and dense's
+// TestErrorsBoundedByProducts compares each trait with each set of kernels; a full run (THRESHER_FULL) has twice the part.
 func TestKnownTraits(t *testing.T) {
-	if UnderRace {
+	if race.Enabled {
 		t.Skip("TestConformance runs the suite")
 	}
 	for k, kern := range simd.Available() {
 		t.Run(kern.String(), func(t *testing.T) {
 			open := func() backend.Backend { return knownRows{New(Options{Threads: 2, Kernels: &kern})} }
-			backendtest.Goals(t, open, backendtest.Part{I: k, Of: 4})
-			backendtest.RunPart(t, open, backendtest.Part{I: k, Of: 8})
+			of := 8
+			if draws.Full() {
+				of = 4
+			}
+			backendtest.Goals(t, open, backendtest.Part{I: k, Of: of})
+			backendtest.RunPart(t, open, backendtest.Part{I: k, Of: 2 * of})
 		})
 	}
 }

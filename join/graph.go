@@ -24,6 +24,7 @@ type GraphOptions struct {
 	// Delta is the allowed failure probability of a row of the graph, Epsilon the allowed gap of
 	// a neighbour's score; both as in batch.Request.
 	Delta, Epsilon float64
+	Published      batch.Published // as in batch.Request
 	// Threads is the number of goroutines beside those of the engine's backend; 0 is GOMAXPROCS.
 	Threads int
 	// Memory, if positive, bounds what the search may take beside the engine, in bytes. Searching
@@ -83,7 +84,7 @@ func NewGraph(e *batch.Engine, o GraphOptions) (*Graph, error) {
 		o.Threads = runtime.GOMAXPROCS(0)
 	}
 	o.K, o.Method, o.Way = min(o.K, c.N-1), cmp.Or(o.Method, batch.Certain), cmp.Or(o.Way, ByCost)
-	g := &Graph{engine: e, c: c, o: o, req: batch.Request{K: o.K, Method: o.Method, Delta: o.Delta, Epsilon: o.Epsilon, ExcludeSelf: true, Part: true, Stored: true, SearchScores: true}}
+	g := &Graph{engine: e, c: c, o: o, req: batch.Request{K: o.K, Method: o.Method, Delta: o.Delta, Epsilon: o.Epsilon, Published: o.Published, ExcludeSelf: true, Part: true, Stored: true, SearchScores: true}}
 	if !slices.Contains(Ways(), o.Way) {
 		return nil, refuse("way", "%q is none of %q", o.Way, Ways())
 	}

@@ -17,6 +17,7 @@ import (
 	"thresher/collection"
 	"thresher/cpu"
 	"thresher/dataset"
+	"thresher/internal/race"
 	"thresher/internal/vectors"
 	"thresher/join"
 )
@@ -89,7 +90,11 @@ func TestGraph(t *testing.T) {
 	rows := vectors.Ties(vectors.Rand(5), n, dim)
 	clear(rows[7*dim : 8*dim])
 	clear(rows[900*dim : 901*dim])
-	for _, metric := range metrics() {
+	metrics := metrics()
+	if race.Enabled { // goroutines divide the rows alike in all of them
+		metrics = metrics[:1]
+	}
+	for _, metric := range metrics {
 		e := open(t, rows, dim, metric, 2)
 		want := naive(e.Collection(), 12)
 		for _, method := range []batch.Method{"", batch.Exact} {

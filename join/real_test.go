@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"thresher/collection"
+	"thresher/internal/race"
 )
 
 // TestPairsOfImages compares the pairs of test images of MNIST with all pairs in float64.
@@ -43,6 +44,9 @@ func TestPairsOfImages(t *testing.T) {
 		metric collection.Metric
 		least  float64
 	}{{collection.Euclidean, 2.5e6}, {collection.Cosine, .9}, {collection.InnerProduct, 8e6}} {
+		if race.Enabled && x.metric != collection.Euclidean {
+			continue // goroutines divide the rows alike in all of them
+		}
 		t.Run(x.metric.String(), func(t *testing.T) {
 			e := engine(t, rows, dim, x.metric)
 			o := PairOptions{MinScore: x.least}

@@ -129,14 +129,28 @@ func BoundedME(ctx context.Context, arms Arms, opt BoundedMEOptions) (Outcome, e
 	return out, nil
 }
 
-// rewardLists is the paper's setting (MAB-BP): lists of rewards, each in its own order.
-type rewardLists interface {
-	// add adds rewards number from+1 to number to of each listed arm to its sum.
-	add(ctx context.Context, from, to int, arms []int, sums []float64) error
+// RewardLists is the paper's setting (MAB-BP): lists of rewards, each handed out in an order of its own.
+type RewardLists interface {
+	// Add adds rewards number from+1 to number to of each listed arm to its sum; len(sums) = len(arms).
+	Add(ctx context.Context, from, to int, arms []int, sums []float64) error
+}
+
+// BoundedMEOfLists is BoundedME over n lists of d rewards, all of them in [opt.Lo, opt.Hi], whose order is theirs; opt.Seed
+// has no meaning. Its guarantee is for lists in a uniformly random order: for those in another, such as the paper's figure 1
+// has, it shows nothing but what came out. Errors are those of BoundedME.
+func BoundedMEOfLists(ctx context.Context, lists RewardLists, n, d int, opt BoundedMEOptions) (Outcome, error) {
+	if lists == nil || n < 1 || d < 1 {
+		return Outcome{}, fmt.Errorf("boundedme: %w: %d lists of %d rewards, given: %t", ErrNoArms, n, d, lists != nil)
+	}
+	out, err := boundedME(ctx, lists, n, d, opt)
+	if err != nil {
+		return Outcome{}, fmt.Errorf("boundedme: %w", err)
+	}
+	return out, nil
 }
 
 // boundedME is Algorithm 1 over n lists of d rewards.
-func boundedME(ctx context.Context, lists rewardLists, n, d int, opt BoundedMEOptions) (Outcome, error) {
+func boundedME(ctx context.Context, lists RewardLists, n, d int, opt BoundedMEOptions) (Outcome, error) {
 	if err := opt.check(n); err != nil {
 		return Outcome{}, err
 	}
@@ -153,7 +167,7 @@ func boundedME(ctx context.Context, lists rewardLists, n, d int, opt BoundedMEOp
 		eps = opt.Epsilon / (float64(d) * (opt.Hi - opt.Lo)) / 4
 	}
 	pull := func(upTo int) error {
-		err := lists.add(ctx, seen, upTo, alive, sums)
+		err := lists.Add(ctx, seen, upTo, alive, sums)
 		out.Pulls += int64(upTo-seen) * int64(len(alive))
 		seen = upTo
 		return err
@@ -210,7 +224,7 @@ type sharedOrder struct {
 	column []float64
 }
 
-func (l *sharedOrder) add(ctx context.Context, from, to int, arms []int, sums []float64) error {
+func (l *sharedOrder) Add(ctx context.Context, from, to int, arms []int, sums []float64) error {
 	column := l.column[:len(arms)]
 	for s := from; s < to; s++ {
 		if s%1024 == 0 && ctx.Err() != nil {

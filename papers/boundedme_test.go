@@ -108,7 +108,7 @@ func newAdversarial(n, d int, seed uint64) adversarial {
 	return l
 }
 
-func (l adversarial) add(_ context.Context, _, to int, arms []int, sums []float64) error {
+func (l adversarial) Add(_ context.Context, _, to int, arms []int, sums []float64) error {
 	for p, a := range arms {
 		sums[p] = float64(min(l.ones[a], to))
 	}
@@ -135,7 +135,7 @@ func TestBoundedMEOnAdversarialLists(t *testing.T) {
 					for _, delta := range []float64{.01, .1, .3} {
 						gaps := make([]float64, runs)
 						for run := range gaps {
-							out, err := boundedME(context.Background(), lists[run], n, d,
+							out, err := BoundedMEOfLists(context.Background(), lists[run], n, d,
 								BoundedMEOptions{K: k, Delta: delta, Epsilon: eps * d, Lo: 0, Hi: 1, Union: union})
 							if err != nil {
 								t.Fatal(err)
@@ -172,7 +172,7 @@ func gapOfLists(ones, ids []int, k int) float64 {
 func TestAdversarialListsAreHard(t *testing.T) {
 	const n, d, eps = 10000, 100000, .05
 	lists := newAdversarial(n, d, 1)
-	out, err := boundedME(context.Background(), lists, n, d,
+	out, err := BoundedMEOfLists(context.Background(), lists, n, d,
 		BoundedMEOptions{K: 1, Delta: .1, Epsilon: 40 * eps * d, Lo: 0, Hi: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -399,6 +399,11 @@ func TestBoundedMEErrors(t *testing.T) {
 	}
 	if _, err := BoundedME(context.Background(), nil, good); !errors.Is(err, ErrNoArms) {
 		t.Errorf("no arms: %v", err)
+	}
+	for _, d := range []int{0, 3} {
+		if _, err := BoundedMEOfLists(context.Background(), nil, 1, d, good); !errors.Is(err, ErrNoArms) {
+			t.Errorf("no lists of %d rewards: %v", d, err)
+		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

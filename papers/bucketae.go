@@ -20,9 +20,14 @@ type BucketAEOptions struct {
 	// estimated; 0 means 64, at most Dim(). The paper says "a constant number".
 	NormCoordinates int
 	// Norms, if not nil, are upper bounds of the atoms' norms, one per atom. Norms are
-	// then not estimated, an arm's potential is compared with a lower bound instead of
-	// a sampled value, and the answer has its guarantee.
+	// then not estimated, an arm's potential is compared with lower bounds alone, and
+	// the answer has its guarantee.
 	Norms []float64
+	// Potentials compares potentials of estimated norms while a bin is sampled, too, not
+	// only before: the text can be read so. An estimate that is too low then ends the
+	// sampling of the best arm of a bin by the lower bound of a close rival, which costs
+	// right answers (docs/guarantee.md has figures). With Norms it is done always, and safe.
+	Potentials bool
 }
 
 // BucketAE is Bucket_AE (arXiv 2212.07551, appendix 11): BanditMIPS over bins of
@@ -32,9 +37,12 @@ type BucketAEOptions struct {
 //
 //	|q| |v_i|    (Cauchy-Schwarz, with the estimated norm)
 //
-// and the bins' winners meet in a last BanditMIPS. (The public code has the test
-// that skips arms commented out; without it binning only costs.) Bins spend half
-// of Delta between them, the last search the other half.
+// and it is sampled no more once its upper confidence bound or, with Norms or Potentials,
+// that potential is below the k-th best lower confidence bound of all arms of this bin and
+// of the winners of those before; a bin may so end without a winner. The bins' winners
+// meet in a last BanditMIPS. (The public code passes the best lower bound from bin to bin
+// and has the test by potentials commented out; without that binning only costs.) Bins
+// spend half of Delta between them, the last search the other half.
 //
 // With estimated norms and sampled values on both sides of the test the answer
 // is Heuristic; with Norms given it is Probabilistic. atoms have rewards v_ij,
@@ -67,6 +75,7 @@ type bucketSearch struct {
 	exact    bool      // all of scores are exact
 	dropped  bool      // some arm was ruled out by a random test
 	standing []float64 // sampled mean or lower bound of each winner
+	lower    []float64 // lower bound of the mean of each winner
 	pulls    int64
 	rounds   []RoundTally
 }
@@ -157,7 +166,7 @@ func (b *bucketSearch) searchBin(ctx context.Context, bin int, arms []int, after
 	if len(reachable) <= b.opt.K {
 		// At most k arms: the last search decides between them.
 		for _, i := range reachable {
-			b.add(i, 0, math.Inf(-1))
+			b.add(i, 0, math.Inf(-1), math.Inf(-1))
 		}
 		b.exact = b.exact && len(reachable) == 0
 	} else {
@@ -165,6 +174,8 @@ func (b *bucketSearch) searchBin(ctx context.Context, bin int, arms []int, after
 		if err != nil {
 			return err
 		}
+		e.carried = b.carried()
+		e.ceilings = b.ceilings(reachable)
 		e.start(reachable)
 		e.coords = newCoordinates(b.products.Dim(), b.options.Sampling, rand.New(philox.New(b.opt.Seed, streamBins+uint64(bin))))
 		out, err := e.search(ctx, b.opt.ExactScores)
@@ -173,20 +184,46 @@ func (b *bucketSearch) searchBin(ctx context.Context, bin int, arms []int, after
 		}
 		coordinates = e.s
 		b.pulls += out.Pulls
-		b.exact = b.exact && out.ScoresExact
+		b.exact = b.exact && (out.ScoresExact || len(out.IDs) == 0)
 		b.dropped = b.dropped || e.dropped
 		for p, i := range out.IDs {
-			b.add(i, out.Scores[p], b.standingOf(e, out, p))
+			lower := b.lowerOf(e, out, p)
+			standing := lower
+			if b.opt.Norms == nil { // as published
+				standing = out.Scores[p] / float64(b.products.Dim())
+			}
+			b.add(i, out.Scores[p], standing, lower)
 		}
 	}
 	b.rounds = append(b.rounds, RoundTally{Coordinates: coordinates, Survivors: len(b.winners) + after})
 	return nil
 }
 
-func (b *bucketSearch) add(arm int, score, standing float64) {
+func (b *bucketSearch) add(arm int, score, standing, lower float64) {
 	b.winners = append(b.winners, arm)
 	b.scores = append(b.scores, score)
 	b.standing = append(b.standing, standing)
+	b.lower = append(b.lower, lower)
+}
+
+// carried returns the k best lower bounds of the winners so far, or all if there are fewer. If the
+// intervals hold, an arm whose upper bound is below k lower bounds is none of the k best.
+func (b *bucketSearch) carried() []float64 {
+	best := slices.Clone(b.lower)
+	slices.SortFunc(best, func(x, y float64) int { return cmp.Compare(y, x) })
+	return best[:min(b.opt.K, len(best))]
+}
+
+// ceilings returns the maximal potentials of arms as means of rewards, rounded up; nil if sampling ignores them.
+func (b *bucketSearch) ceilings(arms []int) []float64 {
+	if b.opt.Norms == nil && !b.opt.Potentials {
+		return nil
+	}
+	all := make([]float64, len(arms))
+	for p, i := range arms {
+		all[p] = math.Nextafter(b.length*b.norms[i]/float64(b.products.Dim()), math.Inf(1))
+	}
+	return all
 }
 
 // reachable returns the arms whose potential is not exceeded by the k-th best
@@ -208,11 +245,10 @@ func (b *bucketSearch) reachable(arms []int) []int {
 	return in
 }
 
-// standingOf is what later bins are compared with: the sampled mean of a winner,
-// as published, or its lower bound where the norms are bounds too.
-func (b *bucketSearch) standingOf(e *elimination, out Outcome, p int) float64 {
+// lowerOf is a lower bound of the mean of a bin's winner, within delta unless its score is exact.
+func (b *bucketSearch) lowerOf(e *elimination, out Outcome, p int) float64 {
 	mean := out.Scores[p] / float64(b.products.Dim())
-	if b.opt.Norms == nil || out.ScoresExact {
+	if out.ScoresExact {
 		return mean
 	}
 	at := slices.Index(e.alive, out.IDs[p])

@@ -116,12 +116,12 @@ func TestBucketAEReachable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.add(0, 0, 5)
+	b.add(0, 0, 5, 5)
 	if got := b.reachable(allArms(5)); !cmp.Equal(got, allArms(5)) || b.dropped {
 		t.Errorf("with one standing for k = 2: %v", got)
 	}
-	b.add(1, 0, 3)
-	b.add(1, 0, 1)
+	b.add(1, 0, 3, 3)
+	b.add(1, 0, 1, 1)
 	if got := b.reachable(allArms(5)); !cmp.Equal(got, []int{0, 1, 3}) || !b.dropped {
 		t.Errorf("reachable %v, dropped %v", got, b.dropped)
 	}
@@ -151,6 +151,9 @@ func TestBucketAEStanding(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if known == nil {
+			b.estimateNorms()
+		}
 		if err := b.searchBin(context.Background(), 0, allArms(n), 0); err != nil {
 			t.Fatal(err)
 		}
@@ -164,6 +167,71 @@ func TestBucketAEStanding(t *testing.T) {
 		if math.Abs(b.standing[0]-want) > 1e-12 {
 			t.Errorf("%s norms: standing %v, want %v", name, b.standing[0], want)
 		}
+		if want := b.scores[0]/d - bandit.MeanRadius(1, n, b.rounds[0].Coordinates, .05); math.Abs(b.lower[0]-want) > 1e-12 {
+			t.Errorf("%s norms: lower bound %v, want %v", name, b.lower[0], want)
+		}
+	}
+}
+
+// Sampling stops during a bin, too: an arm whose upper bound, or known potential, is below a lower bound
+// carried in is not sampled further, and a bin may end without a winner.
+func TestBucketAEStopsInBins(t *testing.T) {
+	const n, d = 60, 2000
+	atoms, query, norms := normSpread(t, n, d, 5)
+	for i := range norms {
+		norms[i] = math.Max(norms[i], 100) // no bin is left out before it is sampled
+	}
+	opt := BucketAEOptions{Norms: norms, BinSize: 10}
+	opt.K, opt.Delta, opt.Sigma, opt.Seed = 1, .01, 1, 1
+	b, err := newBucketSearch(atoms, query, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pulls := func(lower float64) (int64, int) {
+		c := *b
+		c.add(0, 0, math.Inf(-1), lower)
+		if err := c.searchBin(context.Background(), 1, []int{20, 21, 22, 23, 24, 25, 26, 27, 28, 29}, 0); err != nil {
+			t.Fatal(err)
+		}
+		return c.pulls, len(c.winners) - 1
+	}
+	alone, won := pulls(math.Inf(-1))
+	if won != 1 {
+		t.Errorf("%d winners of a bin after nothing", won)
+	}
+	if with, won := pulls(50); won != 0 || with >= alone/2 {
+		t.Errorf("%d pulls and %d winners below a lower bound that none reaches, %d pulls without it", with, won, alone)
+	}
+}
+
+// With true norms and a true sigma (rewards deviate by .34 at most) the answer is wrong with probability delta at most, tests during bins
+// included. (A delta of .3 may fail 60 of 100 times by chance with probability below 1e-6; the bounds are
+// loose, and none is expected.)
+func TestBucketAEFailureRate(t *testing.T) {
+	const n, d, trials = 60, 1000, 100
+	wrong, pulls := 0, int64(0)
+	for seed := range uint64(trials) {
+		atoms, query, norms := normSpread(t, n, d, seed)
+		for i := range norms {
+			norms[i] *= 1 + 1e-9
+		}
+		products, err := NewProducts(atoms, query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opt := BucketAEOptions{Norms: norms, BinSize: 10}
+		opt.K, opt.Delta, opt.Sigma, opt.Seed = 2, .3, .4, seed
+		out, err := BucketAE(context.Background(), atoms, query, opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if best, _ := oracle(products, allArms(n), 2); !cmp.Equal(out.IDs, best) && !cmp.Equal(out.IDs, []int{best[1], best[0]}) {
+			wrong++
+		}
+		pulls += out.Pulls
+	}
+	if exceeds(trials, wrong, .3) || pulls > trials*n*d/4 {
+		t.Errorf("%d of %d wrong, %d pulls", wrong, trials, pulls)
 	}
 }
 

@@ -43,6 +43,8 @@ const (
 	streamFinal
 	streamCoefficients
 	streamBins // bin b draws from streamBins + b
+
+	streamSigma = 1 << 62
 )
 
 // coordinateStream yields coordinates in the order in which they are pulled and

@@ -19,6 +19,10 @@ type elimination struct {
 	// covers: limit draws visit every coordinate once, with factor 1; the sums
 	// are then the exact scores.
 	covers bool
+	// carried are lower bounds of the means of arms outside the loop, which count among the k best: the
+	// loop may then keep fewer than k arms. ceilings, one an arm of alive, are upper bounds of means
+	// that are known before any reward is; nil if there are none.
+	carried, ceilings []float64
 
 	alive   []int
 	sums    []float64
@@ -36,7 +40,7 @@ func (e *elimination) start(ids []int) {
 	e.alive = ids
 	e.sums = make([]float64, len(ids))
 	e.column = make([]float64, len(ids))
-	e.lower = make([]float64, len(ids))
+	e.lower = make([]float64, len(ids), len(ids)+len(e.carried))
 	if e.rule.spread == EmpiricalBernstein {
 		e.squares = make([]float64, len(ids))
 	}
@@ -90,9 +94,13 @@ func (e *elimination) drop() {
 	for p := range e.alive {
 		lower[p] = e.mean(p) - e.radius(p, common)
 	}
-	// The k arms of the greatest lower bounds pass, so at least k stay.
-	bar := bandit.KthLargest(lower, e.k)
-	e.keep(func(p int) bool { return e.mean(p)+e.radius(p, common) >= bar })
+	// The k arms of the greatest lower bounds pass, whatever their ceilings, which may be estimates: with
+	// those that are carried at least k stay.
+	bar := bandit.KthLargest(append(lower, e.carried...), e.k)
+	e.keep(func(p int) bool {
+		mean, radius := e.mean(p), e.radius(p, common)
+		return mean-radius >= bar || mean+radius >= bar && (e.ceilings == nil || e.ceilings[p] >= bar)
+	})
 	e.record(false)
 }
 
@@ -115,6 +123,9 @@ func (e *elimination) keep(stays func(p int) bool) {
 		e.alive[left], e.sums[left] = e.alive[p], e.sums[p]
 		if e.squares != nil {
 			e.squares[left] = e.squares[p]
+		}
+		if e.ceilings != nil {
+			e.ceilings[left] = e.ceilings[p]
 		}
 		left++
 	}

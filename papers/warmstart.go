@@ -27,7 +27,9 @@ type WarmStart struct {
 	sampling Sampling
 	drawn    []int // the draws: coordinates, or positions of the shuffle
 	column   map[int]int
-	values   []float64 // column by column, Len() values each
+	values   []float64 // column by column, one value for each atom that was read
+	read     int       // atoms that were read: the length of a column
+	which    []int     // the number in a column of each atom; nil if they are all that were read
 }
 
 // NewWarmStart draws the coordinates and reads them for all atoms. It retains atoms.
@@ -43,7 +45,7 @@ func NewWarmStart(atoms Arms, coordinates int, sampling Sampling, seed uint64) (
 	if coordinates < 1 || coordinates > d {
 		return nil, fmt.Errorf("%w: %d coordinates, need 1 to %d", ErrWarmStart, coordinates, d)
 	}
-	w := &WarmStart{atoms: atoms, sampling: sampling, drawn: make([]int, coordinates), column: map[int]int{}}
+	w := &WarmStart{atoms: atoms, sampling: sampling, drawn: make([]int, coordinates), column: map[int]int{}, read: n}
 	rng := rand.New(philox.New(seed, streamWarmStart))
 	shuffled := newShuffled(d, nil)
 	all := allArms(n)
@@ -67,13 +69,39 @@ func NewWarmStart(atoms Arms, coordinates int, sampling Sampling, seed uint64) (
 	return w, nil
 }
 
+// Of returns the warm start for some of the atoms, with the same draws and what was read: atom p of
+// atoms is atom which[p] of w. It retains both. It fails with ErrWarmStart if they do not agree in number
+// or dimension, or name an atom that w lacks.
+func (w *WarmStart) Of(atoms Arms, which []int) (*WarmStart, error) {
+	if err := checkArms(atoms); err != nil {
+		return nil, err
+	}
+	if atoms.Len() != len(which) || atoms.Dim() != w.Dim() {
+		return nil, fmt.Errorf("%w: %d atoms of dimension %d for %d numbers and dimension %d", ErrWarmStart, atoms.Len(), atoms.Dim(), len(which), w.Dim())
+	}
+	for p, i := range which {
+		if i < 0 || i >= w.Len() {
+			return nil, fmt.Errorf("%w: atom %d is number %d of %d", ErrWarmStart, p, i, w.Len())
+		}
+	}
+	some := *w
+	some.atoms, some.which = atoms, which
+	if w.which != nil {
+		some.which = make([]int, len(which))
+		for p, i := range which {
+			some.which[p] = w.which[i]
+		}
+	}
+	return &some, nil
+}
+
 func (w *WarmStart) Len() int { return w.atoms.Len() }
 func (w *WarmStart) Dim() int { return w.atoms.Dim() }
 
 // Coordinates is the number of draws a query begins with.
 func (w *WarmStart) Coordinates() int { return len(w.drawn) }
 
-// Cost is the number of atom coordinates read to fill the cache.
+// Cost is the number of atom coordinates read to fill the cache, also of those atoms that Of left out.
 func (w *WarmStart) Cost() int64 { return int64(len(w.values)) }
 
 // Pull reads coordinate j of the listed atoms, from the cache if it is there.
@@ -83,9 +111,15 @@ func (w *WarmStart) Pull(j int, arms []int, dst []float64) {
 		w.atoms.Pull(j, arms, dst)
 		return
 	}
-	column := w.values[at : at+w.atoms.Len()]
+	column := w.values[at : at+w.read]
+	if w.which == nil {
+		for p, i := range arms {
+			dst[p] = column[i]
+		}
+		return
+	}
 	for p, i := range arms {
-		dst[p] = column[i]
+		dst[p] = column[w.which[i]]
 	}
 }
 

@@ -1,6 +1,7 @@
 package papers
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -19,7 +20,7 @@ func TestBanditMIPSWarmStart(t *testing.T) {
 			counting, err := NewComputed(n, d, func(i, j int) float64 {
 				reads++
 				one := []float64{0}
-				s.atoms.Pull(j, []int{i}, one)
+				s.Atoms.Pull(j, []int{i}, one)
 				return one[0]
 			})
 			if err != nil {
@@ -121,5 +122,55 @@ func TestShuffledCoordinatesAreUniform(t *testing.T) {
 	}
 	if len(seen) != 24 || chi > 70 {
 		t.Errorf("%d permutations, chi-square %.1f", len(seen), chi)
+	}
+}
+
+// A warm start of some atoms draws as that of all, and reads no atom where that has read.
+func TestWarmStartOf(t *testing.T) {
+	atoms := randomRows(t, 9, 20, 2, func(r *rand.Rand, _ int) float32 { return r.Float32() })
+	which := []int{7, 2, 5}
+	some := randomRows(t, 3, 20, 2, func(*rand.Rand, int) float32 { return 0 })
+	for p, i := range which {
+		copy(some.rows[p*20:(p+1)*20], atoms.rows[i*20:])
+	}
+	for _, sampling := range []Sampling{WithReplacement, WithoutReplacement} {
+		all, err := NewWarmStart(atoms, 8, sampling, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reads := 0
+		counting, err := NewComputed(3, 20, func(i, j int) float64 { reads++; return float64(some.rows[i*20+j]) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		of, err := all.Of(counting, which)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opt := BanditMIPSOptions{K: 1, Delta: .1, Sigma: .001, Sampling: sampling, Seed: 3}
+		want := opt
+		if want.Warm, err = NewWarmStart(some, 8, sampling, 1); err != nil {
+			t.Fatal(err)
+		}
+		opt.Warm = of
+		a, b := mustBanditMIPS(t, of, opt), mustBanditMIPS(t, want.Warm, want)
+		if !cmp.Equal(a, b) {
+			t.Errorf("%v: %+v with some of the atoms, %+v with them alone", sampling, a, b)
+		}
+		if a.Rounds[len(a.Rounds)-1].Coordinates <= 8 && reads != 0 {
+			t.Errorf("%v: %d reads for %d cached coordinates", sampling, reads, a.Rounds[0].Coordinates)
+		}
+		last, err := of.Of(some, []int{2, 2, 0})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !cmp.Equal(last.which, []int{5, 5, 7}) {
+			t.Errorf("atoms 2, 2 and 0 of %v are %v", which, last.which)
+		}
+		for _, wrong := range [][]int{{0, 1}, {0, 1, 9}, {0, -1, 1}} {
+			if _, err := all.Of(some, wrong); !errors.Is(err, ErrWarmStart) {
+				t.Errorf("atoms %v: %v", wrong, err)
+			}
+		}
 	}
 }

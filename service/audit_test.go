@@ -47,7 +47,7 @@ func TestEveryChangeIsAudited(t *testing.T) {
 	}
 	reading := []string{"/search", "/recall", "/certify", "/infer", "/index"}
 	want := map[string]auditLine{} // by the request's id
-	for pattern, item := range described(t).tree["paths"].(map[string]any) {
+	for pattern, item := range described(t).Tree["paths"].(map[string]any) {
 		for method := range item.(map[string]any) {
 			if method == "parameters" {
 				continue
@@ -109,9 +109,8 @@ func TestEveryChangeIsAudited(t *testing.T) {
 func TestAuditNamesWhatWasMade(t *testing.T) {
 	s := start(t, guarded)
 	s.token = "w-secret"
-	var made struct{ ID string }
-	s.do("POST", "/v1/tournaments", `{"arms":["x","y"],"mode":"online","horizon":9}`).want(201).into(&made)
-	s.do("DELETE", "/v1/tournaments/"+made.ID, nil).want(200)
+	made := s.write("x")
+	s.do("DELETE", "/v1/notes/"+made, nil).want(200)
 	ctx, leave := context.WithCancel(t.Context())
 	body, sent := io.Pipe()
 	r, err := http.NewRequestWithContext(ctx, "PUT", s.url+"/v1/collections/films?metric=ip", body)
@@ -137,7 +136,7 @@ func TestAuditNamesWhatWasMade(t *testing.T) {
 	s.attended(0)
 	s.stopAll()
 	all := s.audits()
-	if len(all) != 3 || all[0].Object != made.ID || all[0].Outcome != outcomeDone || all[1].Object != made.ID || all[2].Object != "films" || all[2].Outcome == outcomeDone {
+	if len(all) != 3 || all[0].Object != made || all[0].Outcome != outcomeDone || all[1].Object != made || all[2].Object != "films" || all[2].Outcome == outcomeDone {
 		t.Errorf("%+v", all)
 	}
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"thresher/choice/serve/choiceapi"
 	"thresher/service/api"
 	"thresher/store"
 )
@@ -155,7 +154,7 @@ func TestBackup(t *testing.T) {
 }
 
 // TestBackupUnderFire: while collections are replaced and deleted, rows added, files stored and
-// deleted, and a tournament judged, every backup is sound in itself, and has what was acknowledged
+// deleted, and notes written, every backup is sound in itself, and has what was acknowledged
 // before it.
 func TestBackupUnderFire(t *testing.T) {
 	to := filepath.Join(t.TempDir(), "backups")
@@ -188,35 +187,19 @@ func TestBackupUnderFire(t *testing.T) {
 		f := s.upload("f", fmt.Appendf(nil, "content %d", n), "batch")
 		s.do("DELETE", "/v1/files/"+f, nil).want(200)
 	})
-	var made struct{ ID string }
-	s.do("POST", "/v1/tournaments", `{"arms":["a","b","c","d"],"mode":"online","horizon":1000000,"testing":"sweep"}`).want(201).into(&made)
-	judged := map[int64]bool{}
-	work("judge", func(int) {
-		var issued struct {
-			Duels []struct {
-				ID int64 `json:"duel_id"`
-			}
-		}
-		s.do("POST", "/v1/tournaments/"+made.ID+"/next", `{"count":4}`).want(200).into(&issued)
-		var results []map[string]any
-		for _, d := range issued.Duels {
-			results = append(results, map[string]any{"duel_id": d.ID, "a_won": d.ID%3 > 0})
-		}
-		if len(results) == 0 {
-			return
-		}
-		s.do("POST", "/v1/tournaments/"+made.ID+"/report", results).want(200)
+	written := map[string]string{}
+	work("write", func(n int) {
+		text := fmt.Sprint("text ", n)
+		id := s.write(text)
 		mu.Lock()
 		defer mu.Unlock()
-		for _, d := range issued.Duels {
-			judged[d.ID] = d.ID%3 > 0
-		}
+		written["note "+id] = text
 	})
 	var names []string
-	acknowledged := map[string]map[int64]bool{}
+	acknowledged := map[string]map[string]string{}
 	for range 4 {
 		mu.Lock()
-		before, at := maps.Clone(judged), maps.Clone(rounds)
+		before, at := maps.Clone(written), maps.Clone(rounds)
 		mu.Unlock()
 		b := s.backedUp()
 		if b.Status != api.BackupCompleted || len(b.Damaged) > 0 {
@@ -227,7 +210,7 @@ func TestBackupUnderFire(t *testing.T) {
 		waitUntil(t, func() bool { // each has done something before the next
 			mu.Lock()
 			defer mu.Unlock()
-			return rounds["replace"] > at["replace"]+1 && rounds["files"] > at["files"]+1 && rounds["judge"] > at["judge"]+1
+			return rounds["replace"] > at["replace"]+1 && rounds["files"] > at["files"]+1 && rounds["write"] > at["write"]+1
 		})
 	}
 	close(stop)
@@ -251,13 +234,9 @@ func TestBackupUnderFire(t *testing.T) {
 				t.Errorf("%s: %q, it was %q", what, got[what], is)
 			}
 		}
-		for id, won := range acknowledged[name] {
-			var answer struct {
-				Receipts []struct{ Status string }
-			}
-			r.do("POST", "/v1/tournaments/"+made.ID+"/report", []map[string]any{{"duel_id": id, "a_won": won}}).want(200).into(&answer)
-			if is := answer.Receipts[0].Status; is != "repeated" && is != "settled" {
-				t.Fatalf("%s: duel %d is %s", name, id, is)
+		for id, text := range acknowledged[name] {
+			if got[id] != text {
+				t.Errorf("%s: %s is %q, it was %q", name, id, got[id], text)
 			}
 		}
 		r.stopAll()
@@ -331,66 +310,5 @@ func TestBackupIsCancelled(t *testing.T) {
 	}
 	if b := s.backedUp(); b.Status != api.BackupCompleted {
 		t.Errorf("%+v", b)
-	}
-}
-
-// TestBackupsOfTranscripts: of the transcripts of tournaments a further backup copies those that have
-// grown since the one before, and shares the others.
-func TestBackupsOfTranscripts(t *testing.T) {
-	to := filepath.Join(t.TempDir(), "backups")
-	dir := t.TempDir()
-	s := startIn(t, dir, func(o *Options) { o.Backups = Backups{Folder: to} })
-	names := make([]string, 32)
-	for i := range names {
-		names[i] = fmt.Sprintf("arm %02d", i)
-	}
-	play := func(at string, calls int) {
-		for range calls {
-			var issued struct{ Duels []choiceapi.Duel }
-			s.do("POST", at+"/next", `{"count":32}`).want(200).into(&issued)
-			results := make([]choiceapi.DuelResult, len(issued.Duels))
-			for i, d := range issued.Duels { // arms that nobody can tell apart
-				results[i] = choiceapi.DuelResult{DuelID: d.ID, AWon: of(d.ID%2 == 0)}
-			}
-			s.do("POST", at+"/report", results).want(200)
-		}
-	}
-	var first string
-	for range 8 {
-		var made struct{ ID string }
-		s.do("POST", "/v1/tournaments", map[string]any{"arms": names, "mode": "online", "horizon": 1000000, "testing": "sweep"}).want(201).into(&made)
-		first = "/v1/tournaments/" + made.ID
-		play(first, 40)
-	}
-	whole := s.backedUp()
-	play(first, 20)
-	last := s.backedUp()
-	if whole.Status != api.BackupCompleted || last.Status != api.BackupCompleted || len(last.Damaged) > 0 {
-		t.Fatalf("%+v, %+v", whole, last)
-	}
-	was, is, live := inodes(t, filepath.Join(to, whole.Name)), inodes(t, filepath.Join(to, last.Name)), inodes(t, dir)
-	var all, copied int64
-	grown, shared := 0, 0
-	for path, info := range is {
-		if filepath.Dir(path) != "tournaments" {
-			continue
-		}
-		all += info.Size()
-		if os.SameFile(live[path], info) {
-			t.Errorf("%s is the live file", path)
-		}
-		if os.SameFile(was[path], info) {
-			shared++
-			continue
-		}
-		grown++
-		copied += info.Size()
-	}
-	t.Logf("the second backup copied %d of %d bytes of transcripts", copied, all)
-	if grown != 1 || shared != 7 || copied >= all/4 || last.BytesLinked < all-copied {
-		t.Errorf("%d transcripts were copied and %d shared, %d of %d bytes; %d bytes were linked", grown, shared, copied, all, last.BytesLinked)
-	}
-	if bad := unsound(t, filepath.Join(to, last.Name), filepath.Join(t.TempDir(), "restored")); len(bad) > 0 {
-		t.Error(bad)
 	}
 }

@@ -1,11 +1,7 @@
 package service
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
 	"encoding/json"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,45 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"thresher/service/api"
+	"thresher/service/servicetest"
 )
-
-// unpack writes the data folder of an archive in testdata.
-func unpack(t *testing.T, archive string) string {
-	t.Helper()
-	packed, err := os.ReadFile(filepath.Join("testdata", archive))
-	if err != nil {
-		t.Fatal(err)
-	}
-	z, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	files := tar.NewReader(z)
-	for {
-		h, err := files.Next()
-		if err == io.EOF {
-			return dir
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		path := filepath.Join(dir, filepath.FromSlash(h.Name))
-		if h.FileInfo().IsDir() {
-			if err := os.MkdirAll(path, 0o700); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		data, err := io.ReadAll(files)
-		if err == nil {
-			err = os.WriteFile(path, data, 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 // rowsBefore are the rows of each collection of that folder.
 const rowsBefore = `{"id":"long","vector":[9,1,0,0]}
@@ -78,7 +37,7 @@ func (s *site) order(name string) (ids, metric string) {
 func TestDataOfBefore(t *testing.T) {
 	for _, lost := range []string{"", "meta.db"} { // without the database the notes tell
 		t.Run("without "+lost, func(t *testing.T) {
-			dir := unpack(t, "data-0f538cbe.tar.gz")
+			dir := servicetest.Unpack(t, filepath.Join("testdata", "data-0f538cbe.tar.gz"))
 			if lost != "" {
 				if err := os.Remove(filepath.Join(dir, lost)); err != nil {
 					t.Fatal(err)

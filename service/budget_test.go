@@ -8,15 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"thresher/choice/serve"
 	"thresher/service/extension"
 )
 
 // TestDivide: the shares are the memory, limits bound them, and collections have what is left.
 func TestDivide(t *testing.T) {
 	const mib, gib = 1 << 20, 1 << 30
-	shared := func(tournaments, slates int64) []extension.Share {
-		return []extension.Share{{Name: "tournaments", Limit: tournaments}, {Name: "slates", Limit: slates}}
+	shared := func(notes, tallies int64) []extension.Share {
+		return []extension.Share{{Name: "notes", Limit: notes}, {Name: "tallies", Limit: tallies}}
 	}
 	for _, x := range []struct {
 		what       string
@@ -29,7 +28,7 @@ func TestDivide(t *testing.T) {
 		{"1 GiB", gib, Limits{}, extensions(), Shares{448 * mib, 64 * mib, 128 * mib, 128 * mib, shared(64*mib, 64*mib), 128 * mib}, 0},
 		{"16 GiB", 16 * gib, Limits{}, extensions(), Shares{10752 * mib, 512 * mib, 256 * mib, 2 * gib, shared(256*mib, 512*mib), 2 * gib}, 0},
 		{"a terabyte", 1024 * gib, Limits{}, extensions(), Shares{1024*gib - 7680*mib, 512 * mib, 256 * mib, 4 * gib, shared(256*mib, 512*mib), 2 * gib}, 0},
-		{"what limits leave goes to collections", gib, Limits{Answers: mib}, serve.New(serve.Options{SlateMemory: 2 * mib}), Shares{637 * mib, 64 * mib, mib, 128 * mib, shared(64*mib, 2*mib), 128 * mib}, 0},
+		{"what limits leave goes to collections", gib, Limits{Answers: mib}, Extensions{&notes{}, &tallies{memory: 2 * mib}}, Shares{637 * mib, 64 * mib, mib, 128 * mib, shared(64*mib, 2*mib), 128 * mib}, 0},
 		{"unless they have a limit", gib, Limits{Memory: 100 * mib}, extensions(), Shares{100 * mib, 64 * mib, 128 * mib, 128 * mib, shared(64*mib, 64*mib), 128 * mib}, 348 * mib},
 		{"limits above their shares", gib, Limits{Memory: 2 * gib, Bodies: gib}, extensions(), Shares{448 * mib, 64 * mib, 128 * mib, 128 * mib, shared(64*mib, 64*mib), 128 * mib}, 0},
 	} {

@@ -31,7 +31,7 @@ func TestOthersReadNothing(t *testing.T) {
 			t.Errorf("%s: %+v", format, j)
 		}
 	}
-	s.do("POST", "/v1/tournaments", `{"arms":["x","y"],"mode":"online","horizon":9}`).want(201)
+	s.write("x")
 	if err := os.WriteFile(filepath.Join(dir, collectionsName, "stray"), []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}

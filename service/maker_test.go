@@ -116,8 +116,8 @@ func TestKeysBelongToTokens(t *testing.T) {
 	s.fill()
 	file := s.upload("in.jsonl", requests(1, nil), "batch")
 	for path, body := range map[string]any{
-		"/v1/tournaments": map[string]any{"arms": []string{"x", "y"}, "mode": "online", "horizon": 9},
-		"/v1/batches":     map[string]any{"input_file_id": file, "endpoint": "/v1/collections/films/search"},
+		"/v1/notes":   map[string]any{"text": "x"},
+		"/v1/batches": map[string]any{"input_file_id": file, "endpoint": "/v1/collections/films/search"},
 	} {
 		ids := map[string]bool{}
 		for range 2 {

@@ -3,7 +3,9 @@ package service
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,10 +22,9 @@ func (s *site) stocked() map[string]string {
 	s.do("PUT", "/v1/collections/rows?wait&metric=cosine", npy(gaussian(1, 40*dim), dim), "Content-Type", npyType).want(201)
 	s.do("PUT", "/v1/collections/texts?metric=ip&wait&ids=id", strings.NewReader(`{"id":"a","vector":[1,0]}`+"\n"+`{"id":"b","vector":[0,1]}`+"\n"), "Content-Type", "application/x-ndjson").want(201)
 	s.do("POST", "/v1/collections/texts/rows?wait&ids=id", strings.NewReader(`{"id":"c","vector":[3,2]}`+"\n"), "Content-Type", "application/x-ndjson").want(200)
-	s.news(1, 60)
-	var slates deal
-	s.do("POST", slatesOfNews+"/recommend", `{"users":["ann"],"k":2}`).want(200).into(&slates)
-	s.do("POST", slatesOfNews+"/feedback", map[string]any{"slate_id": slates.Slates[0].ID, "rewards": []int{1}}).want(200)
+	s.do("POST", "/v1/collections/rows/tally?twice", `{}`).want(200)
+	s.write("one")
+	s.write("another")
 	return s.everything()
 }
 
@@ -52,6 +53,11 @@ func (s *site) everything() map[string]string {
 		body := map[string]any{"queries": [][]float32{gaussian(9, c.Dimension)}, "k": 2, "method": "exact"}
 		s.do("POST", "/v1/collections/"+c.Name+"/search", body).want(200).into(&found)
 		got["collection "+c.Name] = string(found.Results)
+		var t tally
+		s.do("GET", "/v1/collections/"+c.Name+"/tally", nil).want(200).into(&t)
+		if t.Count > 0 {
+			got["tally "+c.Name] = fmt.Sprint(t.Count)
+		}
 	}
 	var all struct {
 		Data []struct{ ID, Filename, Purpose, SHA256 string }
@@ -60,9 +66,7 @@ func (s *site) everything() map[string]string {
 	for _, f := range all.Data {
 		got["file "+f.ID] = strings.Join([]string{f.Filename, f.Purpose, f.SHA256}, " ")
 	}
-	var slates struct{ Users, Slates int }
-	s.do("GET", slatesOfNews, nil).want(200).into(&slates)
-	got["users"] = cmp.Diff(slates, struct{ Users, Slates int }{})
+	maps.Copy(got, s.written())
 	return got
 }
 
@@ -114,6 +118,10 @@ func TestRestore(t *testing.T) {
 			}()
 			got := s.everything()
 			delete(got, "collection more")
+			want := maps.Clone(want)
+			if c.name != "as it was" { // notes are in the database alone
+				maps.DeleteFunc(want, func(name, _ string) bool { return strings.HasPrefix(name, "note ") && got[name] == "" })
+			}
 			if d := cmp.Diff(want, got); d != "" {
 				t.Error(d)
 			}
@@ -159,22 +167,22 @@ func readFile(t *testing.T, path string) []byte {
 	return b
 }
 
-// TestSlatesAreCut: the check names the damaged file; after a repair, or a start, collections
-// answer, and slates can be made and learned from again.
-func TestSlatesAreCut(t *testing.T) {
+// TestOwnDatabaseIsCut: the check names the damaged database of an extension; after a repair, or a start, all else is
+// as it was, and what it keeps can be kept again.
+func TestOwnDatabaseIsCut(t *testing.T) {
 	dir := t.TempDir()
 	s := startIn(t, dir, nil)
 	want := s.stocked()
 	s.stopAll()
-	path := filepath.Join(dir, "slates.db")
+	path := filepath.Join(dir, talliesName)
 	b := readFile(t, path)
-	for _, n := range []int{len(b) / 2, len(b) / 3, 5000} {
+	for _, n := range []int{len(b) / 4, 8200, 5000} {
 		if err := os.WriteFile(path, b[:n], 0o600); err != nil {
 			t.Fatal(err)
 		}
 		found := 0
 		err := extensions().Check(t.Context(), dir, func(i store.Item) {
-			if i.Verdict == store.Broken && i.Name == "slates.db" {
+			if i.Verdict == store.Broken && i.Name == talliesName {
 				found++
 			}
 		})
@@ -183,24 +191,21 @@ func TestSlatesAreCut(t *testing.T) {
 		}
 		if n != 5000 { // then the start does it
 			r, err := extensions().Repair(dir, nil)
-			if err != nil || len(r.Databases) != 1 || r.Databases[0].Name != "slates.db" {
+			if err != nil || len(r.Databases) != 1 || r.Databases[0].Name != talliesName {
 				t.Fatal(r, err)
 			}
 		}
 		s := startIn(t, dir, nil)
 		got := s.everything()
-		delete(got, "users")
 		for name := range got {
-			if got[name] != want[name] {
+			if got[name] != want[name] && !strings.HasPrefix(name, "tally ") {
 				t.Errorf("%s: %s, was %s", name, got[name], want[name])
 			}
 		}
-		var slates deal
-		s.do("POST", slatesOfNews+"/recommend", `{"users":["bob"],"k":2}`).want(200).into(&slates)
-		s.do("POST", slatesOfNews+"/feedback", map[string]any{"slate_id": slates.Slates[0].ID, "rewards": []int{1}}).want(200)
+		s.do("POST", "/v1/collections/rows/tally", `{}`).want(200)
 		s.stopAll()
 	}
-	if _, err := os.Stat(filepath.Join(dir, "lost+found", "slates.db"+".2")); err != nil {
+	if _, err := os.Stat(filepath.Join(dir, "lost+found", talliesName+".2")); err != nil {
 		t.Error("what was cut is not kept:", err)
 	}
 }

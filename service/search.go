@@ -16,7 +16,7 @@ import (
 
 // searchParams lists the options of a search whose body consists of vectors.
 func searchParams() []string {
-	return []string{"k", "cut_k", "delta", "epsilon", "relative", "method", "plan", "min_score", "max_score", "max_distance", "min_distance", "goals", "deadline_ms", "timeout_ms", "filter", "allow", "exclude", "deny", "include"}
+	return []string{"k", "cut_k", "delta", "epsilon", "relative", "method", "published", "plan", "min_score", "max_score", "max_distance", "min_distance", "goals", "deadline_ms", "timeout_ms", "filter", "allow", "exclude", "deny", "include"}
 }
 
 func (s *Server) search(r *request, w http.ResponseWriter) error {

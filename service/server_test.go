@@ -3,18 +3,14 @@ package service
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
-	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"log/slog"
 	"math"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -25,11 +21,11 @@ import (
 
 	"thresher/backend"
 	"thresher/batch"
-	"thresher/choice/serve"
 	"thresher/collection"
 	"thresher/cpu"
 	"thresher/internal/vectors"
 	"thresher/service/metrics"
+	"thresher/service/servicetest"
 )
 
 func TestMain(m *testing.M) {
@@ -45,8 +41,8 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// extensions are those of tournaments and slates, with the default limits.
-func extensions() Extensions { return serve.New(serve.Options{}) }
+// extensions are those of the tests, with their default limits.
+func extensions() Extensions { return Extensions{&notes{}, &tallies{}} }
 
 // answered holds the routes, as method and pattern, that some test got a successful answer
 // from.
@@ -94,12 +90,8 @@ func startIn(t testing.TB, dir string, change func(*Options)) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	choices, err := serve.NewMetrics(s.scrape, counted)
-	if err != nil {
-		t.Fatal(err)
-	}
 	o := Options{
-		Dir: dir, Backend: "cpu", Device: "test", Extensions: serve.New(serve.Options{Metrics: choices}), Metrics: counted, Scrape: metrics.NewPages(s.scrape),
+		Dir: dir, Backend: "cpu", Device: "test", Extensions: extensions(), Metrics: counted, Scrape: metrics.NewPages(s.scrape),
 		Version: map[string]string{"version": "(test)"}, Release: "(test)", Threads: 2,
 		Log: slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Open: func(ctx context.Context, _ string, c *collection.Collection) (*batch.Engine, error) {
@@ -189,7 +181,7 @@ func (l *logged) String() string {
 	return l.b.String()
 }
 
-// answer is a response.
+// answer is a response; its methods are those of servicetest.Answer.
 type answer struct {
 	t      testing.TB
 	status int
@@ -197,124 +189,46 @@ type answer struct {
 	body   []byte
 }
 
-// do sends a request; body is nil, []byte, string, io.Reader or a value to send as JSON; h
-// are names and values of headers.
+// do sends a request as servicetest.Caller.Do does.
 func (s *site) do(method, path string, body any, h ...string) *answer {
 	s.t.Helper()
-	var r io.Reader
-	kind := ""
-	switch b := body.(type) {
-	case nil:
-	case []byte:
-		r = bytes.NewReader(b)
-	case string:
-		r, kind = strings.NewReader(b), jsonType
-	case io.Reader:
-		r = b
-	default:
-		text, err := json.Marshal(b)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		r, kind = bytes.NewReader(text), jsonType
-	}
-	req, err := http.NewRequest(method, s.url+path, r)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if kind != "" {
-		req.Header.Set("Content-Type", kind)
-	}
-	if s.token != "" {
-		req.Header.Set("Authorization", "Bearer "+s.token)
-	}
-	for i := 0; i < len(h); i += 2 {
-		if h[i] == "Host" {
-			req.Host = h[i+1]
-			continue
-		}
-		req.Header.Set(h[i], h[i+1])
-	}
-	resp, err := s.client.Do(req)
-	if err != nil {
-		s.t.Fatalf("%s %s: %v", method, path, err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		s.t.Fatalf("%s %s: %v", method, path, err)
-	}
-	a := &answer{t: s.t, status: resp.StatusCode, header: resp.Header, body: text}
-	described(s.t).check(s.t, method, req.URL.EscapedPath(), a)
-	if _, pattern := s.mux.Handler(req); a.status < 300 {
+	c := &servicetest.Caller{T: s.t, URL: s.url, HTTP: s.client, Token: s.token, Description: described(s.t)}
+	a := c.Do(method, path, body, h...)
+	if r, err := http.NewRequest(method, s.url+path, nil); err == nil && a.Status < 300 {
+		_, pattern := s.mux.Handler(r)
 		answered.Store(method+" "+pattern, true)
 	}
-	return a
+	return &answer{s.t, a.Status, a.Header, a.Body}
 }
 
-// want fails the test unless the answer has this status.
+func (a *answer) checked() *servicetest.Answer {
+	return &servicetest.Answer{T: a.t, Status: a.status, Header: a.header, Body: a.body}
+}
+
 func (a *answer) want(status int) *answer {
 	a.t.Helper()
-	if a.status != status {
-		a.t.Fatalf("status %d, want %d: %.600s", a.status, status, a.body)
-	}
+	a.checked().Want(status)
 	return a
 }
 
-// into decodes a JSON answer.
 func (a *answer) into(v any) {
 	a.t.Helper()
-	if err := json.Unmarshal(a.body, v); err != nil {
-		a.t.Fatalf("%v in %.600s", err, a.body)
-	}
+	a.checked().Into(v)
 }
 
 // refused is a problem as clients see it.
-type refused struct {
-	Type, Title, Detail, Instance, Field string
-	Status                               int
-	Index                                *int
-	Limit                                any
-	Error                                any
-}
+type refused = servicetest.Refused
 
-// problem decodes the answer as a problem of a kind.
 func (a *answer) problem(status int, kind string) refused {
 	a.t.Helper()
-	var p refused
-	if got := a.header.Get("Content-Type"); got != "application/problem+json" {
-		a.t.Fatalf("status %d, Content-Type %q: %.600s", a.status, got, a.body)
-	}
-	a.into(&p)
-	if a.status != status || p.Status != status || p.Type != "/problems/"+kind {
-		a.t.Fatalf("status %d, problem %+v, want %d %s", a.status, p, status, kind)
-	}
-	if p.Instance == "" || p.Instance != a.header.Get("X-Request-Id") {
-		a.t.Errorf("instance %q, request id %q", p.Instance, a.header.Get("X-Request-Id"))
-	}
-	return p
+	return a.checked().Problem(status, kind)
 }
 
 // npy encodes a float32 matrix as npy.
-func npy(rows []float32, dim int) []byte {
-	head := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }", len(rows)/dim, dim)
-	for (10+len(head)+1)%64 != 0 {
-		head += " "
-	}
-	head += "\n"
-	b := append([]byte("\x93NUMPY\x01\x00"), byte(len(head)), byte(len(head)>>8))
-	b = append(b, head...)
-	return append(b, floats(rows)...)
-}
+func npy(rows []float32, dim int) []byte { return servicetest.NPY(rows, dim) }
 
 // floats returns the bytes of float32 values, little-endian.
-func floats(x []float32) []byte {
-	b := make([]byte, 0, 4*len(x))
-	for _, v := range x {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-	}
-	return b
-}
+func floats(x []float32) []byte { return servicetest.Floats(x) }
 
 func gaussian(seed uint64, n int) []float32 {
 	r := rand.New(rand.NewPCG(seed, 1))

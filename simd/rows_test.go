@@ -154,7 +154,6 @@ func TestRowsProduct(t *testing.T) {
 
 // TestRowsRefuses asserts that arguments beyond their slices panic before anything is read.
 func TestRowsRefuses(t *testing.T) {
-	r := rand.New(rand.NewPCG(57, 58))
 	for _, kern := range Available() {
 		for name, spoil := range map[string]func(c *rowsCase) int{
 			"a row beyond the codes": func(c *rowsCase) int { c.ids[2] = 10; return len(c.ids) },
@@ -162,7 +161,7 @@ func TestRowsRefuses(t *testing.T) {
 			"a short query":          func(c *rowsCase) int { c.q.Hi = slices.Clip(c.q.Hi[:99]); return len(c.ids) },
 			"few sums":               func(c *rowsCase) int { return len(c.ids) - 1 },
 		} {
-			c := newRowsCase(r, 10, 32, 68, 0, 6)
+			c := newRowsCase(rand.New(rand.NewPCG(57, 58)), 10, 32, 68, 0, 6)
 			n := spoil(c)
 			for kernel, call := range map[string]func(){
 				"Rows":  func() { kern.Rows(make([]RowSums, n), c.codes, c.stride, c.ids, 32, 68, &c.q) },

@@ -167,7 +167,6 @@ func TestSignsEstimate(t *testing.T) {
 
 // TestSignsRefuses asserts that arguments beyond their slices panic before anything is read.
 func TestSignsRefuses(t *testing.T) {
-	r := rand.New(rand.NewPCG(89, 90))
 	for _, kern := range Available() {
 		for name, spoil := range map[string]func(c *signsCase) int{
 			"a row beyond the codes": func(c *signsCase) int { c.ids[2] = 10; return len(c.ids) },
@@ -177,7 +176,7 @@ func TestSignsRefuses(t *testing.T) {
 			"few sums":               func(c *signsCase) int { return len(c.ids) - 1 },
 		} {
 			for _, n := range []int{6, 8, 19} {
-				c := newSignsCase(r, 10, 32, 96, 0, n)
+				c := newSignsCase(rand.New(rand.NewPCG(89, 90)), 10, 32, 96, 0, n)
 				out := make([]SignSums, spoil(c))
 				t.Run(fmt.Sprintf("%v/%d/%s", kern, n, name), func(t *testing.T) {
 					if !panics(func() { kern.Signs(out, c.codes, c.stride, c.ids, 32, 96, &c.q) }) {

@@ -1,6 +1,6 @@
 // Package tasks has the verbs as functions over streams. [Search] answers queries, [Truth] so that no
 // answer can be wrong; [Recall] and [Certify] compare answers of any origin with proven ones, [Verify]
-// recomputes answers and checks them against their certificates; [Graph] and [Pairs] compare vectors with
+// recomputes answers and checks them against their certificates; [Pursuit] writes signals as sums of vectors; [Graph] and [Pairs] compare vectors with
 // each other. Each returns a summary whose JSON names are those of every door: the command line, the
 // HTTP service, the worker and package thresher, which only translate.
 //

@@ -16,6 +16,7 @@ const (
 	Answers  Subject = iota // the k best of each query
 	Reaching                // all vectors that reach a least score, of each query
 	AllPairs                // all pairs above a score
+	Pursuits                // the atoms of a signal's terms, step by step
 )
 
 // words are what is promised of a subject by answers that cannot be wrong and, for a delta, by those
@@ -26,12 +27,16 @@ func (of Subject) words() (sure, chance string) {
 		return "none wrong", "each vector that reaches the least score is missed with probability at most %g; no promise for all together"
 	case AllPairs:
 		return "no pair is missing", "each pair is missed with probability at most %g; no promise for all together"
+	case Pursuits:
+		return "every step takes the best vector", "a signal has a step that does not take the best vector with probability at most %g"
 	}
 	return "none wrong", "each wrong with probability at most %g"
 }
 
 const (
 	noPromise = "no promise"
+	// ifTrue is the condition of what rests on a sigma that somebody gave.
+	ifTrue = " if the given sigma is true of the data"
 	// openBound is what an answer that was stopped early promises, whatever its search would have.
 	openBound = "no vector left out scores above the open bound"
 )
@@ -72,7 +77,11 @@ func Promise(c *batch.Certificate, k int) string {
 	case batch.GuaranteeExact, batch.GuaranteeCertain:
 		return best + ", beyond chance"
 	case batch.GuaranteeProbabilistic:
-		return fmt.Sprintf("%s with probability at least %g", best, 1-c.Delta)
+		text := fmt.Sprintf("%s with probability at least %g", best, 1-c.Delta)
+		if c.Law == batch.LawAssumed {
+			text += ifTrue
+		}
+		return text
 	case batch.GuaranteeBound:
 		return "the best found until then; " + openBound
 	}
@@ -185,6 +194,9 @@ func (p *Promises) Say(of Subject) string {
 			name += fmt.Sprintf(" (%d of %d)", n, all)
 		}
 		text := promise(g, of, p.delta(g))
+		if g == batch.GuaranteeProbabilistic && p.Laws[batch.LawAssumed] > 0 {
+			text += ifTrue
+		}
 		if g == batch.GuaranteeProbabilistic && of == Answers {
 			text += fmt.Sprintf(", so up to %.3g of %d on average", p.Allowed, n)
 		}

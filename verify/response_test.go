@@ -11,6 +11,7 @@ import (
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/cpu"
+	"thresher/internal/race"
 	"thresher/internal/vectors"
 	"thresher/verify"
 )
@@ -46,6 +47,7 @@ func report(t *testing.T, o *verify.Oracle, req batch.Request, resp *batch.Respo
 // TestResponses: the engine's answers to every kind of request keep the guarantees of their
 // certificates. At delta 1e-9 a false alarm of the test has probability below 1e-5.
 func TestResponses(t *testing.T) {
+	race.Skip(t, "one goroutine")
 	const n, dim, m, first = 1500, 144, 8, 100
 	rows := vectors.PowerLaw(vectors.Rand(1), n, dim)
 	// the longest atom is so short that float32 rounds its norm by a tenth
@@ -120,6 +122,7 @@ func TestResponses(t *testing.T) {
 // TestResponsesStopped interrupts searches with every method and gap at every check of their
 // context.
 func TestResponsesStopped(t *testing.T) {
+	race.Skip(t, "one goroutine")
 	const n, dim, m, k = 2000, 144, 3, 10
 	rows := vectors.Gaussian(vectors.Rand(1), n, dim)
 	queries := vectors.Gaussian(vectors.Rand(2), m, dim)

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"thresher/batch"
 	"thresher/internal/overdue"
 )
 
@@ -104,6 +105,10 @@ func (c *call) fields(into any) error {
 		var f *failure
 		if errors.As(err, &f) {
 			return f
+		}
+		var refused *batch.RequestError
+		if errors.As(err, &refused) {
+			return err
 		}
 		return wrong("fields", "%v", err)
 	}

@@ -16,13 +16,14 @@ import (
 // graph finds the nearest neighbours of each atom among the others.
 func (c *call) graph(ctx context.Context) (any, *reply, error) {
 	var f struct {
-		Handle    int64        `json:"handle"`
-		K         int          `json:"k"`
-		Method    batch.Method `json:"method"`
-		Delta     float64      `json:"delta"`
-		Epsilon   float64      `json:"epsilon"`
-		Symmetric bool         `json:"symmetric"`
-		Mutual    bool         `json:"mutual"`
+		Handle    int64           `json:"handle"`
+		K         int             `json:"k"`
+		Method    batch.Method    `json:"method"`
+		Delta     float64         `json:"delta"`
+		Epsilon   float64         `json:"epsilon"`
+		Published batch.Published `json:"published"`
+		Symmetric bool            `json:"symmetric"`
+		Mutual    bool            `json:"mutual"`
 	}
 	if err := c.fields(&f); err != nil {
 		return nil, nil, err
@@ -36,7 +37,7 @@ func (c *call) graph(ctx context.Context) (any, *reply, error) {
 	}
 	defer v.release()
 	o := tasks.GraphOptions{
-		GraphOptions: join.GraphOptions{K: min(f.K, max(v.N-1, 1)), Method: f.Method, Delta: f.Delta, Epsilon: f.Epsilon, Threads: v.options.Threads},
+		GraphOptions: join.GraphOptions{K: min(f.K, max(v.N-1, 1)), Method: f.Method, Delta: f.Delta, Epsilon: f.Epsilon, Published: f.Published, Threads: v.options.Threads},
 		Symmetric:    f.Symmetric, Mutual: f.Mutual,
 	}
 	if err := c.fits("k", 40*int64(v.N)*int64(max(o.K, 0))+int64(o.UndirectedBytes(v.N))); err != nil {

@@ -13,18 +13,20 @@ import (
 
 // searching are the fields of a search.
 type searching struct {
-	Handle    int64        `json:"handle"`
-	K         int          `json:"k"`
-	Method    batch.Method `json:"method"`
-	Plan      string       `json:"plan"`
-	Delta     float64      `json:"delta"`
-	Epsilon   float64      `json:"epsilon"`
-	Relative  bool         `json:"relative"`
-	MinScore  *float64     `json:"min_score"`
-	MaxScore  *float64     `json:"max_score"`
-	SelfFirst *int64       `json:"self_first"`
-	Looks     bool         `json:"looks"`
-	Limit     int          `json:"limit"`
+	Handle   int64        `json:"handle"`
+	K        int          `json:"k"`
+	Method   batch.Method `json:"method"`
+	Plan     string       `json:"plan"`
+	Delta    float64      `json:"delta"`
+	Epsilon  float64      `json:"epsilon"`
+	Relative bool         `json:"relative"`
+	// Published are options of a published method.
+	Published batch.Published `json:"published"`
+	MinScore  *float64        `json:"min_score"`
+	MaxScore  *float64        `json:"max_score"`
+	SelfFirst *int64          `json:"self_first"`
+	Looks     bool            `json:"looks"`
+	Limit     int             `json:"limit"`
 	// Threads is how many threads of the CPU search; 0 is the collection's number.
 	Threads int `json:"threads"`
 
@@ -33,7 +35,7 @@ type searching struct {
 
 // request returns the request without queries and goals.
 func (f *searching) request() batch.Request {
-	r := batch.Request{SearchScores: !f.rounded, K: f.K, Method: f.Method, Plan: f.Plan, Delta: f.Delta, Epsilon: f.Epsilon, Relative: f.Relative,
+	r := batch.Request{SearchScores: !f.rounded, K: f.K, Method: f.Method, Plan: f.Plan, Delta: f.Delta, Epsilon: f.Epsilon, Relative: f.Relative, Published: f.Published,
 		MinScore: f.MinScore, MaxScore: f.MaxScore, Limit: f.Limit}
 	if f.SelfFirst != nil {
 		r.ExcludeSelf, r.SelfFirst = true, *f.SelfFirst

@@ -19,7 +19,7 @@ func newDuelCommand(a *app) *cobra.Command {
 say which of two is better: run asks for judgments until there is a winner, rank until
 they are in order, report shows who beats whom, past says what past judgments show, plan
 predicts how many it takes, simulate reproduces the figures of the paper (Beat the
-Mean Bandit, ICML 2011). docs/duels.md states the guarantees and their assumptions.`,
+Mean Bandit, ICML 2011). choice/docs/duels.md states the guarantees and their assumptions.`,
 		Args: cli.NoSuchVerb,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"thresher/choice/command/internal/plot"
 	"thresher/choice/duel"
 	"thresher/internal/cli"
+	"thresher/internal/plot"
 )
 
 type duelReportFlags struct {

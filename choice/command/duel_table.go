@@ -11,15 +11,6 @@ import (
 	"thresher/internal/cli"
 )
 
-// Parameters of --table 1. Epsilon is below the least gap of the best ranker, so that only
-// it is right.
-const (
-	tableDelta   = .05
-	tableEpsilon = .03
-	tableGamma   = 1.5
-	tableHorizon = 20_000
-)
-
 // tableRow is what an algorithm makes of table 1.
 type tableRow struct {
 	Algorithm duel.Algorithm `json:"algorithm"`
@@ -27,23 +18,6 @@ type tableRow struct {
 	Assumes   string         `json:"assumes"`
 	Judgments float64        `json:"judgments"` // mean
 	Right     int            `json:"right"`     // of the trials
-}
-
-// tableDesigns are all algorithms, with epsilon and delta or, where they take none, with a
-// horizon.
-func tableDesigns() []duel.Design {
-	var all []duel.Design
-	for _, a := range append(duel.Algorithms(), duel.Rank, duel.Copeland) {
-		d := duel.Design{Algorithm: a, Epsilon: tableEpsilon, Delta: tableDelta}
-		switch a {
-		case duel.BeatTheMean, duel.Knockout:
-			d.Gamma = tableGamma
-		case duel.InterleavedFilter1, duel.InterleavedFilter2, duel.DoubleThompson:
-			d = duel.Design{Algorithm: a, Horizon: tableHorizon}
-		}
-		all = append(all, d)
-	}
-	return all
 }
 
 // simulateTable prints table 1 of the paper, checks its assumptions, and plays it.
@@ -60,24 +34,18 @@ func (a *app) simulateTable(cmd *cobra.Command, f *duelSimulateFlags) error {
 	var rows []tableRow
 	stages := a.NewStages()
 	defer stages.End()
-	for _, d := range tableDesigns() {
+	for _, d := range duel.ArXivDesigns() {
 		s := duel.Simulation{
 			Design: d, Arms: table.Arms(), Model: duel.Always(table), Trials: f.trials, Seed: a.Config.Seed, Workers: a.Config.Threads,
 			Progress: func(done, total int) { stages.Set(string(d.Algorithm), int64(done), int64(total)) },
 		}
-		outcomes, err := s.Run(cmd.Context())
+		played, err := s.Play(cmd.Context())
 		if err != nil {
 			return err
 		}
-		row := tableRow{Algorithm: d.Algorithm, Goal: duel.Online, Assumes: d.Algorithm.Assumes()}
+		row := tableRow{Algorithm: d.Algorithm, Goal: duel.Online, Assumes: d.Algorithm.Assumes(), Judgments: played.Duels, Right: played.Near}
 		if d.Delta > 0 {
 			row.Goal = duel.PAC
-		}
-		for _, o := range outcomes {
-			row.Judgments += float64(o.Duels) / float64(len(outcomes))
-			if o.Gap <= d.Epsilon+1e-9 {
-				row.Right++
-			}
 		}
 		rows = append(rows, row)
 	}
@@ -89,13 +57,10 @@ func (a *app) simulateTable(cmd *cobra.Command, f *duelSimulateFlags) error {
 			Check      duel.Transitivity `json:"transitivity"`
 			Trials     int               `json:"trials"`
 			Algorithms []tableRow        `json:"algorithms"`
-		}{tableArms(), tableGaps(table), table.Transitivity(), f.trials, rows})
+		}{duel.ArXivRankers(), tableGaps(table), table.Transitivity(), f.trials, rows})
 	}
 	return a.printTable(table, f.trials, rows)
 }
-
-// tableArms are the rankers of table 1.
-func tableArms() []string { return []string{"A", "B", "C", "D", "E", "F"} }
 
 // tableGaps are P(row > column) - 1/2, to the two digits that the paper has.
 func tableGaps(f *duel.Preferences) [][]float64 {
@@ -109,7 +74,7 @@ func tableGaps(f *duel.Preferences) [][]float64 {
 }
 
 func (a *app) printTable(f *duel.Preferences, trials int, rows []tableRow) error {
-	names := tableArms()
+	names := duel.ArXivRankers()
 	fmt.Fprint(a.Out, "P(row > column) - 1/2 for six rankers of arXiv's search\n\n")
 	w := cli.NewTable(a.Out)
 	w.Row(anys(append([]string{""}, names...))...)
@@ -135,9 +100,9 @@ func (a *app) printTable(f *duel.Preferences, trials int, rows []tableRow) error
 	w = cli.NewTable(a.Out)
 	w.Row("ALGORITHM", "GOAL", "JUDGMENTS", "RIGHT", "ASSUMES")
 	for _, r := range rows {
-		goal := fmt.Sprintf("epsilon %g, delta %g", tableEpsilon, tableDelta)
+		goal := fmt.Sprintf("epsilon %g, delta %g", duel.ArXivEpsilon, duel.ArXivDelta)
 		if r.Goal == duel.Online {
-			goal = fmt.Sprintf("horizon %d", tableHorizon)
+			goal = fmt.Sprintf("horizon %d", duel.ArXivHorizon)
 		}
 		w.Row(r.Algorithm, goal, fmt.Sprintf("%.0f", r.Judgments), share(r.Right, trials), r.Assumes)
 	}

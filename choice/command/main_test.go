@@ -23,7 +23,13 @@ func TestMain(m *testing.M) {
 // run executes a command line that has the commands of this package and no others.
 func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) int {
 	a := cli.New(in, out, errw)
-	return a.Run(ctx, a.Root(&cobra.Command{Use: "thresher"}, Commands(a)...), args)
+	return a.Run(ctx, root(a), args)
+}
+
+func root(a *cli.App) *cobra.Command {
+	data := &cobra.Command{Use: "data"}
+	data.AddCommand(DataCommands(a)...)
+	return a.Root(&cobra.Command{Use: "thresher"}, append(Commands(a), data)...)
 }
 
 func thresher(t *testing.T, args ...string) clitest.Result {

@@ -9,11 +9,13 @@ import (
 	"testing"
 
 	"thresher/internal/cli/clitest"
+	"thresher/internal/race"
 )
 
 // Work that would take more memory than is free is refused in advance, with the figure, the
 // limit and the flag that requested it.
 func TestTooMuchMemory(t *testing.T) {
+	race.Skip(t, "one goroutine a process; TestSlateFeedbackAtOnce has several")
 	dir := t.TempDir()
 	var items, arms strings.Builder
 	items.WriteString("id,feature.x,feature.y\n")
@@ -56,6 +58,7 @@ func TestTooMuchMemory(t *testing.T) {
 
 // A file of few items and many topics is refused before memory for it is allocated.
 func TestTooManyTopics(t *testing.T) {
+	race.Skip(t, "one goroutine a process; TestSlateFeedbackAtOnce has several")
 	dir := t.TempDir()
 	var items strings.Builder
 	for i := range 12_000 {

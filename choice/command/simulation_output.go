@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"thresher/choice/command/internal/plot"
 	"thresher/internal/cli"
+	"thresher/internal/plot"
 )
 
 // simulationOutput is the files of a simulation: tables that get each point as it is

@@ -13,28 +13,11 @@ import (
 	"thresher/internal/cli"
 )
 
-// experiment is one figure to be computed.
+// experiment is a figure of trial with what the flags say of it.
 type experiment struct {
-	data, figure string
-	set          *items.Set
-	limits       *namedLimits
-	cost         string // of the budget that is varied or given
-	axis         []float64
-	simulation   trial.Simulation
-	stages       *cli.Stages
-}
-
-// slatePoint is the result of one algorithm at one point of the axis, after a number of
-// rounds.
-type slatePoint struct {
-	data, figure           string
-	x                      float64
-	algorithm              slate.Algorithm
-	length                 int
-	budget                 float64 // 0 if there is none
-	users, repeats, rounds int
-	reward, value, known   trial.Mean
-	evaluations            float64
+	trial.Experiment
+	data   string
+	stages *cli.Stages
 }
 
 // refuseIgnored refuses flags that the figure or the data would ignore.
@@ -46,8 +29,8 @@ func refuseIgnored(cmd *cobra.Command, figure, data string) error {
 	}{
 		{"budgets", figure != "budget", "--figure " + figure}, {"lengths", figure != "cardinality", "--figure " + figure},
 		{"budget", figure == "budget", "--figure " + figure}, {"length", figure == "cardinality", "--figure " + figure},
-		{"news-items", data != newsData, "--data " + data}, {"news-topics", data != newsData, "--data " + data},
-		{"folder", data != moviesData, "--data " + data},
+		{"news-items", data != trial.News, "--data " + data}, {"news-topics", data != trial.News, "--data " + data},
+		{"folder", data != trial.Movies, "--data " + data},
 	} {
 		if x.ignored && cmd.Flags().Changed(x.flag) {
 			return fmt.Errorf("slate simulate: %s does not use --%s", x.by, x.flag)
@@ -76,164 +59,120 @@ func (a *app) newExperiment(cmd *cobra.Command, f *slateSimulateFlags) (*experim
 			return nil, fmt.Errorf("slate simulate: --%s %d is below %d", x.flag, x.value, x.least)
 		}
 	}
-	e := &experiment{data: f.data, figure: f.figure, limits: limits}
-	if e.set, err = f.read(a.Config.Seed); err != nil {
+	e := &experiment{data: f.data}
+	if e.Set, e.Simulation.Weights, err = f.read(a.Config.Seed); err != nil {
 		return nil, err
 	}
-	if limits.budgets, err = limits.budgetsOf(e.set); err != nil {
+	if e.Simulation.Weights != nil && f.users > len(e.Simulation.Weights) {
+		return nil, fmt.Errorf("slate simulate: --users %d: --data %s has %d listeners", f.users, f.data, len(e.Simulation.Weights))
+	}
+	if limits.budgets, err = limits.budgetsOf(e.Set); err != nil {
 		return nil, err
 	}
-	if err := e.fill(f); err != nil {
+	if err := e.fill(f, limits); err != nil {
 		return nil, err
 	}
-	e.simulation = trial.Simulation{
-		Options: options, Ridge: f.ridge, Users: f.users, Repeats: f.repeats, Rounds: f.rounds,
-		Seed: a.Config.Seed, Workers: a.Config.Threads,
-	}
-	e.simulation.Options.Memory = cli.SpareMemory()
+	s := &e.Simulation
+	s.Options, s.Ridge, s.Users, s.Repeats, s.Rounds = options, f.ridge, f.users, f.repeats, f.rounds
+	s.Seed, s.Workers = a.Config.Seed, a.Config.Threads
+	s.Options.Memory = cli.SpareMemory()
 	for _, name := range f.algorithms {
-		e.simulation.Algorithms = append(e.simulation.Algorithms, slate.Algorithm(name))
+		s.Algorithms = append(s.Algorithms, slate.Algorithm(name))
 	}
 	if len(f.algorithms) == 0 {
-		e.simulation.Algorithms = slices.DeleteFunc(trial.Algorithms(), func(a slate.Algorithm) bool {
-			return a == slate.MCSGreedy && e.set.Len() > slate.MCSLimit
+		s.Algorithms = slices.DeleteFunc(trial.Algorithms(), func(a slate.Algorithm) bool {
+			return a == slate.MCSGreedy && e.Set.Len() > slate.MCSLimit
 		})
 	}
-	if f.rounds == 0 && f.figure == "reward" {
-		e.simulation.Rounds = 300
-	} else if f.rounds == 0 {
-		e.simulation.Rounds = 100
+	if f.rounds == 0 {
+		s.Rounds = trial.UsualRounds(e.Axis)
 	}
 	return e, nil
 }
 
-func (f *slateSimulateFlags) read(seed uint64) (*items.Set, error) {
+// read returns the items and, where the data have users of their own, their weights.
+func (f *slateSimulateFlags) read(seed uint64) (*items.Set, [][]float64, error) {
 	switch f.data {
-	case newsData:
+	case trial.News:
 		const each = 200 // bytes of an item without its features, which are stored three times
 		if f.newsItems > 0 && f.newsTopics > 0 {
 			what := fmt.Sprintf("--news-items %d of --news-topics %d", f.newsItems, f.newsTopics)
 			if err := cli.NeedMemory(what, float64(f.newsItems)*(24*float64(f.newsTopics)+each)); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		}
-		return items.News(f.newsItems, f.newsTopics, seed)
-	case moviesData:
+		set, err := items.News(f.newsItems, f.newsTopics, seed)
+		return set, nil, err
+	case trial.Songs:
+		songs, err := items.GenerateSongs(trial.SongCount, trial.SongGenres, trial.Listeners, seed)
+		if err != nil {
+			return nil, nil, err
+		}
+		return &songs.Set, songs.Weights, nil
+	case trial.Movies:
 		set, err := items.MovieLens(f.folder)
 		if err != nil {
-			return nil, fmt.Errorf("--folder: %w", err)
+			return nil, nil, fmt.Errorf("--folder: %w", err)
 		}
-		return set, nil
+		return set, nil, nil
 	}
 	set, err := items.ReadWithin(f.data, cli.SpareMemory())
 	if err != nil {
-		return nil, fmt.Errorf("--data: %w", err)
+		return nil, nil, fmt.Errorf("--data: %w", err)
 	}
-	return set, nil
+	return set, nil, nil
 }
 
-// fill sets the defaults for the data: the limits of the paper's experiments, whose text
-// omits the numbers.
-func (e *experiment) fill(f *slateSimulateFlags) error {
-	if len(e.set.CostNames) > 0 {
-		e.cost = e.set.CostNames[0]
+// fill sets the limits and the axis: those of the flags, or what is usual of the data.
+func (e *experiment) fill(f *slateSimulateFlags, limits *namedLimits) error {
+	if len(e.Set.CostNames) > 0 {
+		e.Cost = e.Set.CostNames[0]
 	}
-	budget, ours := map[string]float64{newsData: 1, moviesData: .2}[e.data]
-	if ours && len(e.limits.budgets) == 0 {
-		e.limits.budgets[e.cost] = budget
+	usual := trial.UsualOf(e.data)
+	if usual.Budget > 0 && len(limits.budgets) == 0 {
+		limits.budgets[e.Cost] = usual.Budget
 	}
-	if ours && !e.limits.sized {
-		e.limits.length = 8
+	if usual.Length > 0 && !limits.sized {
+		limits.length = usual.Length
 	}
-	if e.data == moviesData && len(e.limits.groups) == 0 {
-		e.limits.groups[everyGroup] = 2
+	if usual.Group > 0 && len(limits.groups) == 0 {
+		limits.groups[items.EveryGroup] = usual.Group
 	}
-	switch e.figure {
-	case "reward":
-		e.axis = []float64{0} // the rounds are the axis
-	case "budget":
-		if len(e.set.CostNames) != 1 {
-			return fmt.Errorf("--figure budget: items have the costs %q, of which none can be varied alone", e.set.CostNames)
+	e.Limits = items.Limits{Length: limits.length, Budgets: limits.budgets, Groups: limits.groups}
+	switch e.Axis = trial.Axis(f.figure); e.Axis {
+	case trial.ByRound:
+	case trial.ByBudget:
+		if len(e.Set.CostNames) != 1 {
+			return fmt.Errorf("--figure budget: items have the costs %q, of which none can be varied alone", e.Set.CostNames)
 		}
-		e.axis = slices.Clone(f.onBudget)
-		if len(e.axis) == 0 {
-			e.axis = []float64{.1, .2, .5, 1, 2, 4}
+		if e.At = f.onBudget; len(e.At) == 0 {
+			e.At = usual.Budgets
 		}
-	case "cardinality":
-		for _, k := range f.onLength {
-			e.axis = append(e.axis, float64(k))
+	case trial.ByLength:
+		on := f.onLength
+		if len(on) == 0 {
+			on = usual.Lengths
 		}
-		if len(e.axis) == 0 {
-			e.axis = []float64{1, 2, 3, 5, 8, 12, 16}
+		for _, k := range on {
+			if k < 1 {
+				return fmt.Errorf("--lengths: %d is below 1", k)
+			}
+			e.At = append(e.At, float64(k))
 		}
 	default:
-		return fmt.Errorf("--figure %q is none of reward, budget, cardinality", e.figure)
+		return fmt.Errorf("--figure %q is none of reward, budget, cardinality", f.figure)
 	}
 	return nil
 }
 
-// run computes all points and calls each with every one as it is done.
-func (e *experiment) run(ctx context.Context, each func(slatePoint) error) error {
-	for _, x := range e.axis {
-		limits := &namedLimits{length: e.limits.length, budgets: e.limits.budgets, groups: e.limits.groups}
-		switch e.figure {
-		case "budget":
-			limits.budgets = map[string]float64{e.cost: x}
-		case "cardinality":
-			limits.length = int(x)
-		}
-		if e.figure == "cardinality" && limits.length < 1 {
-			return fmt.Errorf("--lengths: %d is below 1", limits.length)
-		}
-		c, err := constrain(e.set, limits)
-		if err != nil {
-			return err
-		}
-		s := e.simulation
-		s.Constraint = c.Constraint
-		if e.figure == "reward" {
-			s.Marks = marks(s.Rounds)
-		} else {
-			s.Marks = []int{s.Rounds}
-		}
-		label := fmt.Sprintf("%s of %s", e.figure, e.data)
-		if e.figure != "reward" {
+// run computes all points and calls each with every mark as its point is done.
+func (e *experiment) run(ctx context.Context, each func(trial.Mark) error) error {
+	e.Progress = func(x float64, done, total int) {
+		label := fmt.Sprintf("%s of %s", e.Axis, e.data)
+		if e.Axis != trial.ByRound {
 			label += fmt.Sprintf(", %g", x)
 		}
-		s.Progress = func(done, total int) { e.stages.Set(label, int64(done), int64(total)) }
-		outcomes, err := s.Run(ctx)
-		if err != nil {
-			return tooLong(err)
-		}
-		for _, o := range outcomes {
-			for m, round := range s.Marks {
-				p := slatePoint{
-					data: e.data, figure: e.figure, x: x, algorithm: o.Algorithm, length: limits.length, budget: c.budgets[e.cost],
-					users: s.Users, repeats: s.Repeats, rounds: round,
-					reward: o.Rewards[m], value: o.Values[m], known: o.Known, evaluations: o.Evaluations,
-				}
-				if e.figure == "reward" {
-					p.x = float64(round)
-				}
-				if err := each(p); err != nil {
-					return err
-				}
-			}
-		}
+		e.stages.Set(label, int64(done), int64(total))
 	}
-	return nil
-}
-
-// marks returns up to marksOfFigure rounds, evenly spaced, including the first and the last.
-func marks(rounds int) []int {
-	if rounds < 1 {
-		return nil // refused by the simulation
-	}
-	at := []int{1}
-	for i := 1; i < marksOfFigure; i++ {
-		if round := 1 + i*(rounds-1)/(marksOfFigure-1); round > at[len(at)-1] {
-			at = append(at, round)
-		}
-	}
-	return at
+	return tooLong(e.Experiment.Run(ctx, each))
 }

@@ -39,9 +39,6 @@ func (f *limitFlags) add(cmd *cobra.Command) {
 // with the length times the number of items.
 const usualLength = 10
 
-// everyGroup stands for all groups that are not named.
-const everyGroup = "*"
-
 // namedLimits are limits before the items are known.
 type namedLimits struct {
 	length int
@@ -132,7 +129,7 @@ func (f *limitFlags) read(cmd *cobra.Command) (*namedLimits, error) {
 	}
 	ofFlags := map[string]int{}
 	for _, text := range f.groups {
-		name, number := cutLast(text, everyGroup)
+		name, number := cutLast(text, items.EveryGroup)
 		n, err := strconv.Atoi(number)
 		if err != nil {
 			return nil, fmt.Errorf("--group-limit %s: %q is not a whole number", text, number)
@@ -145,7 +142,7 @@ func (f *limitFlags) read(cmd *cobra.Command) (*namedLimits, error) {
 		}
 		ofFlags[name] = n
 	}
-	if _, ok := ofFlags[everyGroup]; ok {
+	if _, ok := ofFlags[items.EveryGroup]; ok {
 		clear(limits.groups)
 	}
 	maps.Copy(limits.groups, ofFlags)
@@ -174,42 +171,14 @@ func constrain(set *items.Set, limits *namedLimits) (*constrained, error) {
 	if err != nil {
 		return nil, err
 	}
-	groups, err := limits.groupsOf(set)
-	if err != nil {
-		return nil, err
-	}
-	in := slate.Limits{Length: limits.length, Groups: groups}
-	var columns []int
-	for j, name := range set.CostNames {
-		if b, ok := budgets[name]; ok {
-			columns = append(columns, j)
-			in.Budgets = append(in.Budgets, b)
-		}
-	}
-	costs := make([]float64, 0, set.Len()*len(columns))
-	for i := range set.Len() {
-		for _, j := range columns {
-			costs = append(costs, set.CostsOf(i)[j])
-		}
-	}
-	objective, err := slate.NewCoverage(set.Len(), len(set.Topics), set.Features)
-	if err != nil {
-		return nil, err
-	}
-	all, err := slate.NewItems(objective, slate.Attributes{
-		Knapsacks: len(columns), Costs: costs, GroupCount: len(set.GroupNames), Groups: set.Groups,
-	})
-	if err != nil {
-		return nil, err
-	}
-	c, err := all.Constrain(in)
+	c, err := set.Constrain(items.Limits{Length: limits.length, Budgets: budgets, Groups: limits.groups})
 	if err != nil {
 		return nil, err
 	}
 	return &constrained{c, set, budgets}, nil
 }
 
-// budgetsOf returns the budgets by the names of costs.
+// budgetsOf returns the budgets with the name of the only cost in place of none.
 func (l *namedLimits) budgetsOf(set *items.Set) (map[string]float64, error) {
 	budgets := maps.Clone(l.budgets)
 	if x, ok := budgets[""]; ok {
@@ -219,39 +188,5 @@ func (l *namedLimits) budgetsOf(set *items.Set) (map[string]float64, error) {
 		delete(budgets, "")
 		budgets[set.CostNames[0]] = x
 	}
-	for _, name := range slices.Sorted(maps.Keys(budgets)) {
-		if !slices.Contains(set.CostNames, name) {
-			return nil, fmt.Errorf("budget of %q: items have the costs %q", name, set.CostNames)
-		}
-		if x := budgets[name]; !(x > 0 && x <= slate.MaxMagnitude) {
-			return nil, fmt.Errorf("budget of %q: %g is not above 0 and at most %g", name, x, slate.MaxMagnitude)
-		}
-	}
 	return budgets, nil
-}
-
-func (l *namedLimits) groupsOf(set *items.Set) (map[int]int, error) {
-	groups := map[int]int{}
-	if most, ok := l.groups[everyGroup]; ok {
-		if len(set.GroupNames) == 0 {
-			return nil, fmt.Errorf("group limit %d: items have no groups", most)
-		}
-		for g := range set.GroupNames {
-			groups[g] = most
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(l.groups)) {
-		if l.groups[name] < 0 {
-			return nil, fmt.Errorf("group limit of %q: %d is negative", name, l.groups[name])
-		}
-		if name == everyGroup {
-			continue
-		}
-		g := set.Index(name)
-		if g < 0 {
-			return nil, fmt.Errorf("group limit of %q: there is no such group; there are %q", name, set.GroupNames)
-		}
-		groups[g] = l.groups[name]
-	}
-	return groups, nil
 }

@@ -63,6 +63,8 @@ func TestSlateSimulateAxes(t *testing.T) {
 		{little("--figure", "cardinality", "--lengths", "1,4", "--algorithms", "random,afsm"), []string{"1,random,1,1,6", "1,afsm,1,1,6", "4,random,4,1,6", "4,afsm,4,1,6"}},
 		{little("--data", "ml-100k", "--folder", dir, "--rounds", "1", "--algorithms", "lsb"), []string{"1,lsb,8,0.2,1"}},
 		{little("--data", films, "--figure", "cardinality", "--lengths", "2", "--algorithms", "afsm"), []string{"2,afsm,2,0,6"}},
+		{little("--data", "songs", "--rounds", "1", "--algorithms", "lsb"), []string{"1,lsb,8,1200,1"}},
+		{little("--data", "songs", "--figure", "budget", "--budgets", "400", "--rounds", "1", "--algorithms", "random"), []string{"400,random,8,400,1"}},
 		{little("--data", films, "--budget", "3", "--figure", "reward", "--rounds", "1", "--algorithms", "afsm"), []string{"1,afsm,10,3,1"}},
 	} {
 		r := thresher(t, c.args...)
@@ -90,6 +92,8 @@ func TestSlateSimulateBadInput(t *testing.T) {
 		{"--data " + two + " --figure budget", `items have the costs ["a" "b"]`},
 		{"--news-items 0", "--news-items 0 is below 1"},
 		{"--users 0", "--users 0 is below 1"},
+		{"--data songs --users 101", "--users 101: --data songs has 100 listeners"},
+		{"--data songs --news-items 5", "--data songs does not use --news-items"},
 		{"--rounds -1", "--rounds -1 is below 0"},
 		{"--algorithms ucb", `"ucb"`},
 		{"--algorithms mcs --news-items 100", "mcs"},

@@ -15,6 +15,7 @@ import (
 
 	"thresher/internal/cli"
 	"thresher/internal/cli/clitest"
+	"thresher/internal/race"
 )
 
 // A state drops the oldest slates.
@@ -90,6 +91,7 @@ func TestSlateWaitIsInterrupted(t *testing.T) {
 // A process that is killed while it writes leaves the old state or the new one, and repeating
 // the feedback gives the same state, byte for byte.
 func TestSlateKill(t *testing.T) {
+	race.Skip(t, "one goroutine a process; TestSlateFeedbackAtOnce has several")
 	dir := t.TempDir()
 	state, whole := filepath.Join(dir, "ann.json"), filepath.Join(dir, "whole.json")
 	var topics []string

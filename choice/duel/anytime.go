@@ -13,7 +13,7 @@ import (
 // losses; at 1/delta the arm is out or, if only the bets against p >= 1/2 + epsilon made
 // that much, parked: the champion is good enough, so that it need not duel this champion
 // again. A challenger with a clear lead becomes the champion, and parked arms are
-// challengers again. The end is reached when no challenger is left. docs/duels.md proves
+// challengers again. The end is reached when no challenger is left. choice/docs/duels.md proves
 // that the best arm is out, or parked under a champion that it beats by more than epsilon,
 // with probability at most delta, whatever the order of duels.
 type anytime struct {

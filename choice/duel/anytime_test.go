@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"thresher/internal/philox"
+	"thresher/internal/race"
 )
 
 // contests is the number of tournaments of each cell of TestAnytimeFailures, and of each
@@ -69,6 +70,7 @@ func playAnytime(d Design, f *Preferences, seed uint64, each func(s *anytime, ar
 // most delta, whatever the preferences. Where all are equal no named arm is wrong; then the
 // probability of naming any without an epsilon is bounded, by K delta/(K-1).
 func TestAnytimeFailures(t *testing.T) {
+	race.Skip(t, "one goroutine a tournament; TestSimulationIsDeterministic plays several at once")
 	ring := [][]float64{{0, .02, .02, .02}, {0, 0, .4, -.4}, {0, 0, 0, .4}, {}} // the last three in a circle
 	popular := newPreferences(6, func(i, j int) float64 {
 		if i == 0 {
@@ -187,6 +189,7 @@ func TestAnytimeGuaranteeOfTheMoment(t *testing.T) {
 // takes (two-sided uniform mixtures and a union bound over pairs, leader against all), and
 // for 100 arms what Knockout takes within epsilon.
 func TestAnytimeJudgments(t *testing.T) {
+	race.Skip(t, "one goroutine a tournament; TestSimulationIsDeterministic plays several at once")
 	for _, c := range []struct {
 		name  string
 		d     Design

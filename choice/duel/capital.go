@@ -14,7 +14,7 @@ const wagers = 18
 // time. Such capitals are the subject of A. Ramdas, P. Grunwald, V. Vovk and G. Shafer,
 // "Game-theoretic statistics and safe anytime-valid inference" (Statistical Science 38,
 // 2023); betting on a mean, of I. Waudby-Smith and A. Ramdas, "Estimating means of bounded
-// random variables by betting" (JRSS B 86, 2024). docs/duels.md has the proof for duels.
+// random variables by betting" (JRSS B 86, 2024). choice/docs/duels.md has the proof for duels.
 type capital [wagers]float64
 
 func (c *capital) total() (sum float64) {

@@ -7,7 +7,7 @@ import (
 )
 
 // Assumes says in a few words what the guarantee of an algorithm assumes of the
-// preferences. docs/duels.md has the definitions.
+// preferences. choice/docs/duels.md has the definitions.
 func (a Algorithm) Assumes() string {
 	switch a {
 	case Anytime:

@@ -63,7 +63,7 @@ const (
 	// issued after it are withdrawn.
 	Strict Testing = "strict"
 	// Sweep issues as many duels as arms are active (Anytime: challengers) and tests once all
-	// are answered; nothing is ever withdrawn. docs/duels.md shows that the bound still holds.
+	// are answered; nothing is ever withdrawn. choice/docs/duels.md shows that the bound still holds.
 	Sweep Testing = "sweep"
 )
 

@@ -18,9 +18,14 @@ func TestPACComparisons(t *testing.T) {
 		{100, 1.3, .1, .05, 520852},
 		{500, 1.5, .05, .01, 6383563},
 	} {
-		n, err := pacComparisons(c.k, c.gamma, c.epsilon, c.delta)
+		n, err := Comparisons(c.k, c.gamma, c.epsilon, c.delta)
 		if err != nil || n != c.want {
 			t.Errorf("K=%d gamma=%g epsilon=%g delta=%g: N = %d, %v; want %d", c.k, c.gamma, c.epsilon, c.delta, n, err, c.want)
+		}
+	}
+	for _, bad := range [][4]float64{{1, 1, .1, .05}, {5, .9, .1, .05}, {5, 1, 0, .05}, {5, 1, .5, .05}, {5, 1, .1, 1}} {
+		if n, err := Comparisons(int(bad[0]), bad[1], bad[2], bad[3]); err == nil {
+			t.Errorf("%v: N = %d", bad, n)
 		}
 	}
 	// No smaller integer is a fixed point: search all where that is cheap.

@@ -19,5 +19,5 @@
 // skips duels that cannot eliminate an arm; the outcomes have the same distribution.
 //
 // Arms are numbered from 0 to K-1. P(b > b') = 1/2 + eps(b, b') is the probability that b
-// wins against b'. docs/duels.md has assumptions and proofs.
+// wins against b'. choice/docs/duels.md has assumptions and proofs.
 package duel

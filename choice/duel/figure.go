@@ -24,6 +24,8 @@ type Figure struct {
 	Seed   uint64
 	// Workers is as in Simulation.
 	Workers int
+	// Panels are those to be simulated, in ascending order; empty is both.
+	Panels []int
 	// Arms are the values of K on the axis. Gammas are those of the lower panel of figure 2,
 	// at K = FixedArms. Empty or 0 selects a default; the paper's text gives 500 for the
 	// last and no value for the others.
@@ -34,6 +36,9 @@ type Figure struct {
 	// both: Wide, published and proven by its authors, and Tight, by footnote 7 of
 	// Beat-the-Mean.
 	FilterRadii []Radius
+	// Anytime adds the algorithm of that name to all settings but logistic preferences, where it would play every one
+	// of the duels that their smallest gaps need.
+	Anytime bool
 	// Progress, if set, is called with the number of trials done at the first incomplete
 	// point, from any goroutine.
 	Progress func(label string, done, total int)
@@ -120,6 +125,9 @@ func (g *Figure) Run(ctx context.Context, each func(Point) error) error {
 		for _, radius := range radii {
 			designs = append(designs, Design{Algorithm: InterleavedFilter2, Horizon: figureHorizon, Radius: radius})
 		}
+		if g.Anytime && s.name != "logistic" {
+			designs = append(designs, Design{Algorithm: Anytime, Horizon: figureHorizon})
+		}
 		for _, design := range designs {
 			at := int64(len(all))
 			sim := &Simulation{Design: design, Arms: s.arms, Model: s.model, Trials: g.Trials, Seed: g.Seed}
@@ -185,7 +193,15 @@ func (g *Figure) settings() ([]setting, error) {
 	default:
 		return nil, fmt.Errorf("duel: figure %d; there are 1 and 2", g.Number)
 	}
-	return all, nil
+	if len(g.Panels) == 0 {
+		return all, nil
+	}
+	for i, panel := range g.Panels {
+		if panel < 0 || panel > 1 || i > 0 && panel <= g.Panels[i-1] {
+			return nil, fmt.Errorf("duel: figure %d: panels %v; 0, 1 or both, in order", g.Number, g.Panels)
+		}
+	}
+	return slices.DeleteFunc(all, func(s setting) bool { return !slices.Contains(g.Panels, s.panel) }), nil
 }
 
 // sum summarises the outcomes of the point's trials.

@@ -72,6 +72,68 @@ func TestFigureTwo(t *testing.T) {
 	}
 }
 
+// A panel alone has the points that it has beside the other.
+func TestFigurePanels(t *testing.T) {
+	points := func(panels ...int) (all []Point) {
+		g := &Figure{Number: 2, Panels: panels, Trials: 2, Seed: 3, Arms: []int{3, 4}, Gammas: []float64{1, 2}, FixedArms: 3}
+		if err := g.Run(context.Background(), func(p Point) error { all = append(all, p); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	whole := points()
+	if got := slices.Concat(points(0), points(1)); len(whole) != 12 || !slices.Equal(got, whole) {
+		t.Errorf("%+v, want %+v", got, whole)
+	}
+	for _, bad := range [][]int{{-1}, {2}, {1, 0}, {0, 0}} {
+		g := &Figure{Number: 1, Panels: bad, Trials: 1, Arms: []int{3}}
+		if err := g.Run(context.Background(), func(Point) error { return nil }); err == nil {
+			t.Errorf("panels %v are taken", bad)
+		}
+	}
+}
+
+// Anytime is added where gaps are given.
+func TestFigureAnytime(t *testing.T) {
+	var with []string
+	g := &Figure{Number: 1, Anytime: true, Trials: 2, Seed: 3, Arms: []int{3}, FilterRadii: []Radius{Tight}}
+	if err := g.Run(context.Background(), func(p Point) error { with = append(with, p.Setting+" "+string(p.Algorithm)); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"constant beat-the-mean", "constant interleaved-filter-2", "constant anytime", "logistic beat-the-mean", "logistic interleaved-filter-2"}
+	if !slices.Equal(with, want) {
+		t.Errorf("%q, want %q", with, want)
+	}
+}
+
+// Play counts the winners that are the best arm, and those within epsilon of it.
+func TestPlay(t *testing.T) {
+	f := Constant(4, .05)
+	for _, c := range []struct {
+		epsilon float64
+		near    bool
+	}{{.1, true}, {.04, false}} {
+		s := &Simulation{Design: Design{Algorithm: Anytime, Epsilon: c.epsilon, Delta: .4}, Arms: 4, Model: Always(f), Trials: 200, Seed: 1}
+		outcomes := runAll(t, s)
+		got, err := s.Play(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		duels := make([]float64, len(outcomes))
+		for i, o := range outcomes {
+			duels[i] = float64(o.Duels)
+		}
+		mean, sd := moments(duels)
+		best := int(winners(outcomes, 0))
+		if !near(got.Duels, mean) || !near(got.DuelsSD, sd) || got.Best != best || best == 200 {
+			t.Errorf("epsilon %g: %+v; %d best, %g duels (%g)", c.epsilon, got, best, mean, sd)
+		}
+		if want := best; c.near && got.Near != 200 || !c.near && got.Near != want {
+			t.Errorf("epsilon %g: %d of 200 are near, %d the best", c.epsilon, got.Near, best)
+		}
+	}
+}
+
 func TestFigureRadii(t *testing.T) {
 	for _, radii := range [][]Radius{{"narrow"}, {Tight, Tight}} {
 		g := &Figure{Number: 1, Trials: 1, Arms: []int{3}, FilterRadii: radii}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"thresher/internal/philox"
+	"thresher/internal/race"
 )
 
 // Ties are settled by fair coins: the results of duels that are all ties have no preference,
@@ -205,6 +206,7 @@ func TestJudges(t *testing.T) {
 
 // Memory is bounded: what is beyond the limits is counted, and not kept.
 func TestJudgesAreBounded(t *testing.T) {
+	race.Skip(t, "one goroutine a tournament; TestSimulationIsDeterministic plays several at once")
 	var b ballots
 	for i := range mostJudges + 5 {
 		b.add(fmt.Sprint("judge ", i), pair{0, 1}, 0, true)

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"thresher/internal/philox"
+	"thresher/internal/race"
 )
 
 // falseAlarm is the probability, over random seeds, that one statistical comparison of
@@ -65,6 +66,7 @@ func sameShare(t *testing.T, what string, x, y, n float64) {
 // duels, the regret and the winner. The cases end in all ways: one arm left, the horizon
 // in mid-sweep, N comparisons.
 func TestSkipAheadHasTheSameLaw(t *testing.T) {
+	race.Skip(t, "one goroutine a tournament; TestSimulationIsDeterministic plays several at once")
 	uneven, err := NewPreferences([][]float64{
 		{.5, .55, .9, .7}, {.45, .5, .8, .95}, {.1, .2, .5, .35}, {.3, .05, .65, .5},
 	})
@@ -213,6 +215,7 @@ func mistakes(t *testing.T, d Design, f *Preferences, trials int) (wrong int) {
 // The best arm is eliminated with probability at most 1/T (Lemma 2), with either
 // testing. T is small, so that trials can contradict the bound.
 func TestMistakesOnline(t *testing.T) {
+	race.Skip(t, "one goroutine a tournament; TestSimulationIsDeterministic plays several at once")
 	trials := trials(4000)
 	for name, c := range map[string]struct {
 		d Design
@@ -259,6 +262,7 @@ func TestPACWinners(t *testing.T) {
 // Double Thompson finds a Condorcet winner, and loses far less by it than
 // Beat-the-Mean at such a horizon. The means differ by tens of standard errors.
 func TestThompsonRegret(t *testing.T) {
+	race.Skip(t, "one goroutine a tournament; TestSimulationIsDeterministic plays several at once")
 	f := Constant(8, .2)
 	trials := trials(12)
 	mean := map[Algorithm]float64{}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"thresher/internal/philox"
+	"thresher/internal/race"
 )
 
 // playLeaning plays a tournament in which every judge prefers the arm shown first by lean.
@@ -33,6 +34,7 @@ func playLeaning(t testing.TB, c Config, f *Preferences, lean float64) State {
 // A judge who prefers the first place more than the better arm cannot make a worse one the
 // winner if the order is random. In the order of the draws he does.
 func TestLeaningJudges(t *testing.T) {
+	race.Skip(t, "one goroutine a tournament; TestSimulationIsDeterministic plays several at once")
 	const lean, delta = .15, .2
 	trials := trials(*contests)
 	for name, c := range map[string]struct {

@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"thresher/internal/philox"
+	"thresher/internal/race"
 )
 
 // An unbeaten arm is ever said to be beaten at delta with probability delta at most, in any
 // order of pairs and with ties, whoever looks after every comparison; and so is a leader
 // named in error.
 func TestPastErrors(t *testing.T) {
+	race.Skip(t, "one goroutine")
 	trials := trials(300)
 	for name, c := range map[string]struct {
 		k         int

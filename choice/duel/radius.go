@@ -33,6 +33,16 @@ func filterScale(k int, d Design) float64 {
 	return math.Sqrt(log)
 }
 
+// Comparisons returns the N of Algorithm 3 of Beat-the-Mean for k arms: how often each arm that is left has
+// been compared when it ends at the latest. It is the smallest solution of equation (8); delta is in (0, 1),
+// gamma at least 1 and epsilon in (0, 1/2). It is an error if N is above 2^53.
+func Comparisons(k int, gamma, epsilon, delta float64) (int64, error) {
+	if k < 2 || k > MaxArms || !(gamma >= 1) || !(epsilon > 0 && epsilon < .5) || !(delta > 0 && delta < 1) {
+		return 0, fmt.Errorf("duel: N of (8) for %d arms, gamma %g, epsilon %g, delta %g", k, gamma, epsilon, delta)
+	}
+	return pacComparisons(k, gamma, epsilon, delta)
+}
+
 // pacComparisons returns the smallest positive integer N with
 // N = ceil((36 gamma^6/epsilon^2) ln(K^3 N/delta)), equation (8). The right side does
 // not decrease with N and exceeds 1 at N = 1, so iteration from 1 climbs to the smallest

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"thresher/internal/philox"
+	"thresher/internal/race"
 )
 
 // playPairs plays a completed design with the arms in random order, and calls after every
@@ -86,6 +87,7 @@ type rankingCell struct {
 // The probability of a wrong ranking, or of any wrong claim at any time, is at most delta,
 // whatever the preferences, as long as they have an order.
 func TestRankingFailures(t *testing.T) {
+	race.Skip(t, "one goroutine a tournament; TestSimulationIsDeterministic plays several at once")
 	for _, c := range rankingCells() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -165,6 +167,7 @@ func repeatedly(t *testing.T, d Design, f *Preferences, seed uint64) (duels int6
 // arm again and again. Rank must not take many more than either. With -short, which plays few
 // tournaments, none is compared.
 func TestRankingJudgments(t *testing.T) {
+	race.Skip(t, "one goroutine a tournament; TestSimulationIsDeterministic plays several at once")
 	for _, c := range []struct {
 		name string
 		d    Design

@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 	"testing"
+
+	"thresher/internal/race"
 )
 
 // moments returns the mean and the standard deviation.
@@ -49,6 +51,7 @@ func runAll(t testing.TB, s *Simulation) []Outcome {
 // within 3 standard errors of both programs combined. The seed is fixed, so the result is
 // deterministic; with random seeds one of the nine would fail in one run out of forty.
 func TestReferenceNumbers(t *testing.T) {
+	race.Skip(t, "one goroutine a tournament; TestSimulationIsDeterministic plays several at once")
 	const gap, horizon = .1, 1e10
 	beat := Design{Algorithm: BeatTheMean, Horizon: horizon}
 	relaxed := Design{Algorithm: BeatTheMean, Horizon: horizon, Gamma: 1.3}

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"thresher/internal/philox"
+	"thresher/internal/race"
 )
 
 func names(k int) []string {
@@ -72,6 +73,7 @@ func judge(seed uint64, f *Preferences, d Duel) Result {
 // does what one that stays in memory does, whatever is asked, reported twice, late, in
 // another order or after its lease.
 func TestSavedTournamentsGoOn(t *testing.T) {
+	race.Skip(t, "one goroutine")
 	for name, d := range designs() {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
@@ -413,6 +415,7 @@ func TestBadConfigs(t *testing.T) {
 // TestCheckForetells asserts that Check changes nothing and returns what Report then
 // makes of a result, of any duel at any time.
 func TestCheckForetells(t *testing.T) {
+	race.Skip(t, "one goroutine")
 	for name, d := range designs() {
 		t.Run(name, func(t *testing.T) {
 			tournament := begin(t, Config{Arms: names(6), Design: d, Seed: 1}, nil)

@@ -8,11 +8,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"thresher/internal/race"
 )
 
 // Undo leads back to the state before each of the last judgments, whatever they did, also
 // after saving; and the tournament goes on from there as it did then.
 func TestUndo(t *testing.T) {
+	race.Skip(t, "one goroutine")
 	for name, d := range designs() {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {

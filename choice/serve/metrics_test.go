@@ -9,12 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
-	"go.uber.org/goleak"
 
 	"thresher/service/metrics"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // counted returns metrics of both extensions, and those of a server that has at most two labels of collections.
 func counted(t *testing.T) (*prometheus.Registry, *metrics.Metrics, *Metrics) {

@@ -17,5 +17,5 @@
 //	s, err := planner.Recommend(user, slate.Options{})
 //	err = user.Observe(items, s.Items(), rewards)
 //
-// docs/slates.md has the model, the guarantee and its proof.
+// choice/docs/slates.md has the model, the guarantee and its proof.
 package slate

@@ -21,7 +21,7 @@ type app struct {
 // newApp returns an app with these streams that knows the names of methods and metrics.
 func newApp(in io.Reader, out, errw io.Writer) *app {
 	a := &app{App: cli.New(in, out, errw)}
-	a.Choices, a.Names, a.CodeOf = choices, map[string]func(string) (string, error){"metric": metricName}, codeOf
+	a.Choices, a.Names, a.CodeOf = choices, settingChecks(), codeOf
 	a.Former = formerFlags()
 	return a
 }
@@ -38,6 +38,21 @@ func codeOf(err error) int {
 		return cli.ExitBackend
 	}
 	return cli.ExitOK
+}
+
+// settingChecks returns the functions that check, by key, settings for which a list of names does not suffice.
+func settingChecks() map[string]func(string) (string, error) {
+	all := map[string]func(string) (string, error){"metric": metricName}
+	for _, key := range batch.PublishedNames() {
+		all[key] = func(text string) (string, error) {
+			var e *batch.RequestError
+			if err := new(batch.Published).Set(key, text); errors.As(err, &e) && text != "" {
+				return "", e.Err
+			}
+			return text, nil
+		}
+	}
+	return all
 }
 
 // metricName returns the name of a metric that is called s.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 
 	"github.com/spf13/cobra"
 
@@ -26,7 +25,6 @@ type benchFlags struct {
 	ks           []int
 	count        int
 	repeats      int
-	sigma        float64
 	pulls, plans bool
 	calibrate    bool
 	json         bool
@@ -57,6 +55,7 @@ Generated sets: gaussian (iid normal, hard), embeddings (power-law spectrum) and
 normal-custom (arXiv 2212.07551).`,
 		Example: `  thresher bench --vectors A.npy --queries Q.npy --metric cosine
   thresher bench --plans --vectors A.npy --queries Q.npy --metric ip --ks 1,10,100 --count 128
+  thresher bench --pulls --set normal-custom:1000x64000 --metric ip -k 1 --count 16 --sigma 1
   thresher bench --calibrate --json > costs.json`,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -74,12 +73,11 @@ normal-custom (arXiv 2212.07551).`,
 	fs.IntSliceVarP(&f.ks, "ks", "k", []int{1, 10}, "numbers of vectors wanted")
 	fs.IntVar(&f.count, "count", 64, "queries to use, from the first")
 	fs.IntVar(&f.repeats, "repeats", 5, "timed rounds")
-	fs.Float64Var(&f.sigma, "sigma", 0, "sub-Gaussian `parameter` of one product, for banditmips; 0 = from the range of the data, which always holds")
 	fs.BoolVar(&f.pulls, "pulls", false, "count coordinates and bytes instead of timing")
 	fs.BoolVar(&f.plans, "plans", false, "time the ladders that the planner chooses from")
 	fs.BoolVar(&f.calibrate, "calibrate", false, "measure the costs that the planner compares plans by")
 	fs.BoolVar(&f.json, "json", false, "one JSON object for each row on stdout")
-	addSettings(cmd, "metric", "delta", "seed", "threads", "backend", "device", "dense_limit", "read_limit", "kernels", "costs")
+	addSettings(cmd, append(batch.PublishedNames(), "metric", "delta", "seed", "threads", "backend", "device", "dense_limit", "read_limit", "kernels", "costs")...)
 	fs.Lookup("backend").Usage += autoIsCPU
 	return cmd
 }
@@ -99,9 +97,6 @@ func (f *benchFlags) check() error {
 	}
 	if f.count < 1 || f.repeats < 1 {
 		return fmt.Errorf("bench: --count %d and --repeats %d must be at least 1", f.count, f.repeats)
-	}
-	if !(f.sigma >= 0) || math.IsInf(f.sigma, 0) {
-		return fmt.Errorf("bench: --sigma %g is not in [0, inf)", f.sigma)
 	}
 	for _, k := range f.ks {
 		if k < 1 {
@@ -138,6 +133,20 @@ func (a *app) runBench(ctx context.Context, f *benchFlags) error {
 	if err != nil {
 		return err
 	}
+	published, err := publishedOptions(a.Config)
+	if err != nil {
+		return err
+	}
+	if given := published.String(); given != "" {
+		if !f.pulls {
+			return fmt.Errorf("bench: --pulls runs banditmips, which %s is for", given)
+		}
+		var e *batch.RequestError
+		if err := published.Check(batch.BanditMIPS); errors.As(err, &e) {
+			name, _ := publishedFlag(e.Field)
+			return fmt.Errorf("bench: --%s: %w", name, e.Err)
+		}
+	}
 	var rows benchTable
 	switch {
 	case f.pulls:
@@ -153,7 +162,7 @@ func (a *app) runBench(ctx context.Context, f *benchFlags) error {
 			return err
 		}
 		data.metric = metric
-		if err := a.measure(ctx, f, data, rows); err != nil {
+		if err := a.measure(ctx, f, published, data, rows); err != nil {
 			return err
 		}
 		return rows.Flush()
@@ -161,7 +170,7 @@ func (a *app) runBench(ctx context.Context, f *benchFlags) error {
 	for _, set := range sets {
 		data := &benchData{name: set.name, n: set.n, d: set.d, m: f.count, metric: metric}
 		data.atoms, data.queries = set.generate(f.count, a.Config.Seed)
-		if err := a.measure(ctx, f, data, rows); err != nil {
+		if err := a.measure(ctx, f, published, data, rows); err != nil {
 			return err
 		}
 	}
@@ -174,7 +183,7 @@ type benchTable interface {
 	Flush() error
 }
 
-func (a *app) measure(ctx context.Context, f *benchFlags, data *benchData, rows benchTable) error {
+func (a *app) measure(ctx context.Context, f *benchFlags, published batch.Published, data *benchData, rows benchTable) error {
 	first, err := a.openBackend()
 	if err != nil {
 		return err
@@ -183,7 +192,7 @@ func (a *app) measure(ctx context.Context, f *benchFlags, data *benchData, rows 
 	if data.oracle, err = verify.NewOracle(data.atoms, data.d, data.metric, threads); err != nil {
 		return errors.Join(err, first.Close())
 	}
-	b := &bench{app: a, flags: f, backend: first, threads: threads, data: data, rows: rows}
+	b := &bench{app: a, flags: f, backend: first, threads: threads, data: data, rows: rows, published: published}
 	if b.costs, err = a.costs(ctx, first); err != nil {
 		return errors.Join(err, first.Close())
 	}

@@ -21,12 +21,13 @@ import (
 // bench measures methods on one set of vectors.
 type bench struct {
 	*app
-	flags   *benchFlags
-	backend backend.Backend
-	threads int
-	costs   *backend.Costs // nil: the backend's
-	data    *benchData
-	rows    benchTable
+	flags     *benchFlags
+	backend   backend.Backend
+	threads   int
+	costs     *backend.Costs // nil: the backend's
+	data      *benchData
+	rows      benchTable
+	published batch.Published // of banditmips
 }
 
 // engine builds the collection for a method and opens an engine on it; the caller calls
@@ -95,7 +96,11 @@ type contestant struct {
 }
 
 func (b *bench) request(c contestant, k int) batch.Request {
-	return batch.Request{Queries: b.data.queries, K: k, Delta: b.Config.Delta, Method: c.method, Plan: c.plan, Sigma: b.flags.sigma}
+	req := batch.Request{Queries: b.data.queries, K: k, Delta: b.Config.Delta, Method: c.method, Plan: c.plan}
+	if c.method == batch.BanditMIPS {
+		req.Published = b.published
+	}
+	return req
 }
 
 // search answers all queries once. If the method refuses the data, the row has the reason

@@ -8,11 +8,13 @@ import (
 
 	"thresher/internal/cli"
 	"thresher/internal/cli/clitest"
+	"thresher/internal/race"
 )
 
 // TestFewQueriesBuildNothing searches, certifies and measures with few queries: rows are scanned as they lie, of a file
 // that holds them so without a copy of them in memory.
 func TestFewQueriesBuildNothing(t *testing.T) {
+	race.Skip(t, "what commands say of files; TestEveryMethodAnswers and TestGraphResumes run the same goroutines")
 	const n, dim = 20000, 256
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, n, dim), vectorFile(t, dir, "q.npy", 2, 3, dim)

@@ -79,6 +79,9 @@ func (f *searchFlags) flagOf(field string) string {
 	case field == "max_score" && f.ceilingColumn != "":
 		return "max-score-column"
 	}
+	if name, ok := publishedFlag(field); ok {
+		return name
+	}
 	return strings.ReplaceAll(field, "_", "-")
 }
 

@@ -14,6 +14,7 @@ import (
 	"thresher/dataset"
 	"thresher/internal/cli"
 	"thresher/internal/cli/clitest"
+	"thresher/internal/race"
 )
 
 // TestCertify: wrong answers are replaced by those of a search and counted; right ones stay.
@@ -159,6 +160,7 @@ func TestCertifyResumes(t *testing.T) {
 // TestCertifyChecksScores: certify finds of the stated scores what recall finds, with goals and
 // without, and says it in the same words.
 func TestCertifyChecksScores(t *testing.T) {
+	race.Skip(t, "what commands say of files; TestEveryMethodAnswers and TestGraphResumes run the same goroutines")
 	dir := t.TempDir()
 	atoms, queries, answers := searched(t, dir)
 	wrong := rewrite(t, answers, filepath.Join(dir, "wrong.jsonl"), func(j int, r *dataset.Result) {

@@ -93,7 +93,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"bench", "--set=faces"}, `"faces"`},
 		{[]string{"bench", "--set=gaussian:10"}, "ATOMSxDIMENSION"},
 		{[]string{"bench", "--ks=0"}, "0 is below 1"},
-		{[]string{"bench", "--sigma=-1"}, "--sigma -1"},
+		{[]string{"bench", "--sigma=-1"}, `sigma: -1 is not a number above 0`},
 		{[]string{"bench", "--count=0"}, "--count 0"},
 		{[]string{"bench", "--plans", "--pulls"}, "exclude each other"},
 		{[]string{"version", "--config=/nothing/c.yaml", "more"}, `version: unexpected argument "more"`},

@@ -6,11 +6,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"thresher/batch"
 	"thresher/config"
 	"thresher/internal/cli"
 )
 
-// searchSettings lists the keys that `config show` accepts as flags.
+// searchSettings lists the keys of searches.
 func searchSettings() []string {
 	return []string{"method", "metric", "basis", "backend", "device", "k", "delta", "epsilon", "seed", "threads", "chunk", "dense_limit", "read_limit", "kernels", "costs"}
 }
@@ -58,6 +59,6 @@ much memory thresher serve would take with them, and how it would divide it.`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object on stdout")
-	addSettings(cmd, searchSettings()...)
+	addSettings(cmd, append(searchSettings(), batch.PublishedNames()...)...)
 	return cmd
 }

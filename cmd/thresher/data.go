@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"thresher/choice"
 	"thresher/internal/cli"
 	"thresher/service"
 	"thresher/store"
@@ -23,9 +24,13 @@ with a damaged one.`,
 		Args: cli.NoSuchVerb,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newDataCheckCommand(a), newDataRepairCommand(a), newDataBackupCommand(a), newDataRestoreCommand(a), newDataExportCommand(a), newDataContinueCommand(a))
+	cmd.AddCommand(newDataCheckCommand(a), newDataRepairCommand(a), newDataBackupCommand(a), newDataRestoreCommand(a))
+	cmd.AddCommand(choice.DataCommands(a.App)...)
 	return cmd
 }
+
+// extensions are what a data folder has beside collections, files and offline jobs.
+func (a *app) extensions() service.Extensions { return choice.Extensions(&a.Config.Server) }
 
 func newDataCheckCommand(a *app) *cobra.Command {
 	var asJSON, all bool
@@ -42,7 +47,7 @@ folder cannot be read, or a server uses it.`,
 		Args:    cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var items []store.Item
-			err := a.extensions(nil).Check(cmd.Context(), a.Config.Server.Data, func(i store.Item) { items = append(items, i) })
+			err := a.extensions().Check(cmd.Context(), a.Config.Server.Data, func(i store.Item) { items = append(items, i) })
 			if err != nil {
 				return fmt.Errorf("data check: %w", err)
 			}
@@ -110,7 +115,7 @@ Exit code 0: done; 2: the folder cannot be read or written, or a server uses it.
 		Example: `  thresher data repair --data /var/lib/thresher`,
 		Args:    cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := a.extensions(nil).Repair(a.Config.Server.Data, a.Log)
+			r, err := a.extensions().Repair(a.Config.Server.Data, a.Log)
 			if err != nil {
 				return fmt.Errorf("data repair: %w", err)
 			}

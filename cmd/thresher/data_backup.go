@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"thresher/internal/cli"
+	"thresher/internal/cli/remote"
 	"thresher/service"
 	"thresher/service/api"
 	"thresher/service/client"
@@ -22,7 +23,7 @@ import (
 
 // backupFlags are the flags of data backup.
 type backupFlags struct {
-	remote
+	serverFlags
 	to   string
 	keep int
 }
@@ -38,8 +39,8 @@ appears complete or not at all.
 
 If a server uses the data folder it makes the backup, in its own folder for them (its
 setting backup.folder), which --to may repeat; it is asked at --server or
-$` + serverVariable + ` with a token that may write, from --token-file, $` + tokenVariable + `,
-$` + tokenFileVariable + ` or --token. With --server the data folder may be on another machine.
+$` + remote.ServerVariable + ` with a token that may write, from --token-file, $` + remote.TokenVariable + `,
+$` + remote.TokenFileVariable + ` or --token. With --server the data folder may be on another machine.
 
 Exit code 0: a backup was made, and everything in it is intact; 1: a backup was made of
 data that is damaged, as it says; 2: no backup was made; 4: no answer from the server;
@@ -69,7 +70,7 @@ func (a *app) runDataBackup(ctx context.Context, f *backupFlags, named bool) err
 	if f.keep < 0 {
 		return fmt.Errorf("data backup: --keep %d is below 0", f.keep)
 	}
-	if f.server == "" && (named || os.Getenv(serverVariable) == "") {
+	if f.Server == "" && (named || os.Getenv(remote.ServerVariable) == "") {
 		done, err := a.backUpIdle(ctx, f)
 		if done || err != nil {
 			return err
@@ -90,7 +91,7 @@ func (a *app) backUpIdle(ctx context.Context, f *backupFlags) (done bool, err er
 			return false, fmt.Errorf("data backup: %w", err)
 		}
 	}
-	idle, err := a.extensions(nil).OpenIdle(a.Config.Server.Data, service.Backups{Folder: f.to, Keep: f.keep}, readBuildInfo().Version, a.Log)
+	idle, err := a.extensions().OpenIdle(a.Config.Server.Data, service.Backups{Folder: f.to, Keep: f.keep}, readBuildInfo().Version, a.Log)
 	if errors.Is(err, store.ErrInUse) {
 		return false, nil
 	}
@@ -107,7 +108,7 @@ func (a *app) backUpIdle(ctx context.Context, f *backupFlags) (done bool, err er
 // serverBackups asks a server for its folder of backups, which must be the one that the flags name; if
 // the data folder is named that must be the server's.
 func (a *app) serverBackups(ctx context.Context, f *backupFlags, named bool) (backups, error) {
-	c, err := f.connect()
+	c, err := f.Connect()
 	if err != nil {
 		return nil, fmt.Errorf("data backup: %w", err)
 	}
@@ -116,7 +117,7 @@ func (a *app) serverBackups(ctx context.Context, f *backupFlags, named bool) (ba
 	}
 	state, err := c.Backups(ctx)
 	if err != nil {
-		return nil, withExitCode(fmt.Errorf("data backup: the server %s: %w", c.Server(), err))
+		return nil, remote.WithExitCode(fmt.Errorf("data backup: the server %s: %w", c.Server(), err))
 	}
 	if named && !sameFolder(a.Config.Server.Data, state.Data) {
 		return nil, fmt.Errorf("data backup: the server %s uses %s, another one uses %s; name it by --server", c.Server(), state.Data, a.Config.Server.Data)
@@ -148,7 +149,7 @@ const cancelWait = 30 * time.Second
 func (a *app) backUp(ctx context.Context, all backups, asJSON bool) error {
 	begun, err := all.start(ctx)
 	if err != nil {
-		return withExitCode(fmt.Errorf("data backup: %w", err))
+		return remote.WithExitCode(fmt.Errorf("data backup: %w", err))
 	}
 	b, state, err := a.watchBackup(ctx, all, &begun)
 	if ctx.Err() != nil {
@@ -157,7 +158,7 @@ func (a *app) backUp(ctx context.Context, all backups, asJSON bool) error {
 		return cli.Exit(cli.ExitInterrupted, errors.Join(errors.New("data backup: interrupted"), all.cancel(last)))
 	}
 	if err != nil {
-		return withExitCode(fmt.Errorf("data backup: %w", err))
+		return remote.WithExitCode(fmt.Errorf("data backup: %w", err))
 	}
 	return a.printBackup(b, state.Folder, asJSON)
 }

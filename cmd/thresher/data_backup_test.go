@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/http"
 	"os"
@@ -9,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"thresher/choice/serve/choiceapi"
 	"thresher/internal/cli"
 	"thresher/internal/cli/clitest"
+	"thresher/internal/cli/remote"
 	"thresher/service/api"
 )
 
@@ -45,7 +44,7 @@ func TestDataBackup(t *testing.T) {
 	c := &http.Client{}
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	s := serve(t, dir, "--backup-folder="+to)
-	t.Setenv(serverVariable, s.url)
+	t.Setenv(remote.ServerVariable, s.url)
 	filmed(t, s)
 
 	r := thresher(t, "data", "backup", "--data="+dir, "--to="+to)
@@ -116,88 +115,6 @@ func TestDataBackupOfDamage(t *testing.T) {
 	}
 	r = thresher(t, "data", "restore", "--from="+made[0], "--to="+filepath.Join(t.TempDir(), "data"))
 	if r.WantCode(t, cli.ExitWrong); !strings.Contains(r.Out, "damaged  collection films") {
-		t.Error(r.Out, r.Err)
-	}
-}
-
-// TestDataExport: the command writes the same of a server and of its folder; it replaces no file unasked.
-// A tournament whose snapshot is damaged goes on in another one, by its transcript.
-func TestDataExport(t *testing.T) {
-	dir, box := t.TempDir(), t.TempDir()
-	t.Cleanup(http.DefaultClient.CloseIdleConnections)
-	s := serve(t, dir)
-	t.Setenv(serverVariable, s.url)
-	post := func(path, body string, into any) {
-		t.Helper()
-		req := request(t, "POST", s.url+path, []byte(body))
-		req.Header.Set("Content-Type", "application/json")
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		if err := json.NewDecoder(resp.Body).Decode(into); err != nil || resp.StatusCode/100 != 2 {
-			t.Fatal(resp.Status, err)
-		}
-	}
-	var made struct{ ID string }
-	post("/v1/tournaments", `{"arms":["left","right"],"mode":"pac","delta":0.05}`, &made)
-	var issued choiceapi.Duels
-	post("/v1/tournaments/"+made.ID+"/next", `{"count":1}`, &issued)
-	post("/v1/tournaments/"+made.ID+"/report", `[{"duel_id":1,"a_won":true,"judge":"ann"}]`, &struct{}{})
-	served := thresher(t, "data", "export-judgments", "--data="+dir, "--tournament="+made.ID)
-	if served.WantCode(t, cli.ExitOK); strings.Count(served.Out, "\n") != 4 || !strings.Contains(served.Out, `"a_won":true,"judge":"ann"`) {
-		t.Error(served.Out)
-	}
-	thresher(t, "data", "export-judgments", "--server="+s.url, "--tournament=x").WantError(t, `no tournament "x"`)
-	thresher(t, "data", "export-judgments", "--data="+dir).WantError(t, "--tournament is missing")
-	s.stop().WantCode(t, cli.ExitOK)
-	out := filepath.Join(box, "judged.jsonl")
-	for _, force := range []string{"--overwrite=false", "--overwrite"} {
-		thresher(t, "data", "export-judgments", "--data="+dir, "--tournament="+made.ID, "--out="+out, force).WantCode(t, cli.ExitOK)
-		text, err := os.ReadFile(out)
-		if err != nil || string(text) != served.Out {
-			t.Errorf("%v: %s, from the server: %s", err, text, served.Out)
-		}
-	}
-	thresher(t, "data", "export-judgments", "--data="+dir, "--tournament="+made.ID, "--out="+out).WantError(t, out+" exists", "--overwrite")
-
-	thresher(t, "data", "continue-tournament", "--data="+dir, "--tournament="+made.ID).WantError(t, "can be played")
-	thresher(t, "data", "continue-tournament", "--data="+dir).WantError(t, "--tournament is missing")
-	path := filepath.Join(dir, "meta.db")
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, bytes.ReplaceAll(whole, []byte(`"event":2,`), []byte(`"event":1,`)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	went := thresher(t, "data", "continue-tournament", "--data="+dir, "--tournament="+made.ID)
-	next, said, _ := strings.Cut(went.Out, " ")
-	if went.WantCode(t, cli.ExitOK); said != "goes on from "+made.ID+" after call 2 of 2\n" {
-		t.Error(went.Out, went.Err)
-	}
-	s = serve(t, dir)
-	t.Setenv(serverVariable, s.url)
-	post("/v1/tournaments/"+next+"/next", `{"count":1}`, &issued)
-	if len(issued.Duels) != 1 || issued.Duels[0].ID != 2 {
-		t.Errorf("%+v", issued)
-	}
-	if on := thresher(t, "data", "export-judgments", "--data="+dir, "--tournament="+next); !strings.Contains(on.Out, `"a_won":true,"judge":"ann"`) {
-		t.Error(on.Out)
-	}
-	thresher(t, "data", "continue-tournament", "--data="+dir, "--tournament="+made.ID).WantError(t, "in use")
-	s.stop().WantCode(t, cli.ExitOK)
-	if err := os.WriteFile(path, whole, 0o600); err != nil {
-		t.Fatal(err)
-	}
-
-	// Without its transcript the calls before the snapshot that the end of the server wrote are lost.
-	if err := os.Remove(filepath.Join(dir, "tournaments", made.ID+".calls")); err != nil {
-		t.Fatal(err)
-	}
-	r := thresher(t, "data", "export-judgments", "--data="+dir, "--tournament="+made.ID)
-	if r.WantCode(t, cli.ExitWrong); !strings.Contains(r.Out, `{"object":"lost","first":1,"last":2,`) || !strings.Contains(r.Err, "2 calls are lost") {
 		t.Error(r.Out, r.Err)
 	}
 }

@@ -32,7 +32,7 @@ and something in it is damaged, as it says; 2: nothing is restored.`,
 				return errors.New("data restore: --from and --to are needed: the folder of a backup, and that of the data")
 			}
 			var items []store.Item
-			b, err := a.extensions(nil).RestoreBackup(cmd.Context(), from, to, func(i store.Item) { items = append(items, i) })
+			b, err := a.extensions().RestoreBackup(cmd.Context(), from, to, func(i store.Item) { items = append(items, i) })
 			if err != nil {
 				return fmt.Errorf("data restore: %w", err)
 			}

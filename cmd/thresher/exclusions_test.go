@@ -18,6 +18,7 @@ import (
 	"thresher/dataset"
 	"thresher/internal/cli"
 	"thresher/internal/cli/clitest"
+	"thresher/internal/race"
 )
 
 // npyInts encodes integers as an npy of one dimension.
@@ -186,6 +187,7 @@ func TestExcludeByID(t *testing.T) {
 }
 
 func TestExcludeRefusesBadInput(t *testing.T) {
+	race.Skip(t, "what commands say of files; TestEveryMethodAnswers and TestGraphResumes run the same goroutines")
 	dir := t.TempDir()
 	atoms, queries, answers := searched(t, dir) // 60 atoms, 200 queries
 	lists := make([][]int64, 200)

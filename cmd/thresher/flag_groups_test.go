@@ -6,56 +6,30 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"thresher/internal/cli"
+	"thresher/internal/cli/clitest"
 )
-
-// ownCommands calls see for each command but those of choice, of which room groups its own flags, and what cobra adds.
-func ownCommands(root *cobra.Command, see func(*cobra.Command)) {
-	for _, cmd := range root.Commands() {
-		if !slices.Contains([]string{"duel", "slate", "completion", "help"}, cmd.Name()) {
-			see(cmd)
-			ownCommands(cmd, see)
-		}
-	}
-}
 
 // TestEveryFlagHasAHeading: help lists every flag of every verb under a heading, and no name is listed that no flag has.
 func TestEveryFlagHasAHeading(t *testing.T) {
-	used := map[string]bool{}
-	ownCommands(newRootCommand(newApp(nil, nil, nil)), func(cmd *cobra.Command) {
-		see := func(f *pflag.Flag) {
-			used[f.Name] = true
-			if !f.Hidden && cli.HeadingOf(f) == "" {
-				t.Errorf("%s: --%s has no heading in flagHeadings", cmd.CommandPath(), f.Name)
-			}
-		}
-		cmd.Flags().VisitAll(see)
-		cmd.PersistentFlags().VisitAll(see)
-	})
-	seen := map[string]bool{}
-	for heading, names := range flagHeadings {
-		for name := range strings.FieldsSeq(names) {
-			if !used[name] || seen[name] {
-				t.Errorf("%s: there is no flag --%s, or it is listed twice", heading, name)
-			}
-			seen[name] = true
-		}
-	}
+	clitest.CheckHeadings(t, newRootCommand(newApp(nil, nil, nil)), flagHeadings)
 }
 
 // TestEveryVerbHasExamples: each verb's help has examples, of that verb, whose flags and arguments it takes. Those
 // that need no data are run.
 func TestEveryVerbHasExamples(t *testing.T) {
 	runs := []string{"thresher version", "thresher config show"}
-	ownCommands(newRootCommand(newApp(nil, nil, nil)), func(cmd *cobra.Command) {
+	clitest.EachCommand(newRootCommand(newApp(nil, nil, nil)), func(cmd *cobra.Command) {
 		if cmd.HasSubCommands() {
 			return
 		}
 		mine := 0
 		for line := range strings.Lines(strings.ReplaceAll(cmd.Example, "\\\n", " ")) {
 			line = strings.TrimSpace(line)
+			if _, next, several := strings.Cut(line, "; "); several {
+				line = next
+			}
 			words := shellWords(line)
 			if len(words) == 0 || words[0] != "thresher" {
 				t.Errorf("%s: example %q is no command of thresher", cmd.CommandPath(), line)
@@ -97,7 +71,7 @@ func shellWords(line string) (words []string) {
 			word.WriteRune(r)
 		case r == '\'' || r == '"':
 			quote, inside = r, true
-		case strings.ContainsRune("#|>", r) && !inside:
+		case strings.ContainsRune("#|<>", r) && !inside:
 			return words
 		case r == ' ':
 			if inside {

@@ -67,7 +67,7 @@ was killed.`,
 	fs.BoolVar(&f.resume, "resume", false, "continue a run that was killed; keeps FILE.progress at the end, so that the same command, given again, finds that all is done")
 	fs.BoolVar(&f.force, "overwrite", false, "overwrite outputs")
 	fs.BoolVar(&f.json, "json", false, "summary as one JSON object on stdout")
-	addSettings(cmd, searchSettings()...)
+	addSettings(cmd, append(searchSettings(), batch.PublishedNames()...)...)
 	fs.Lookup("k").Usage = "neighbours of each vector"
 	fs.Lookup("method").DefValue = certainByDefault
 	return cmd
@@ -147,7 +147,7 @@ func (g *graphSearch) prepare(ctx context.Context) error {
 func (g *graphSearch) options() tasks.GraphOptions {
 	c, f := g.Config, g.flags
 	return tasks.GraphOptions{
-		GraphOptions: join.GraphOptions{K: g.k, Method: g.method, Delta: c.Delta, Epsilon: c.Epsilon, Threads: c.Threads, Memory: cli.SpareMemory(), Way: join.Way(f.way)},
+		GraphOptions: join.GraphOptions{K: g.k, Method: g.method, Delta: c.Delta, Epsilon: c.Epsilon, Published: g.request.Published, Threads: c.Threads, Memory: cli.SpareMemory(), Way: join.Way(f.way)},
 		Symmetric:    f.symmetric, Mutual: f.mutual, Distances: f.distances,
 	}
 }
@@ -160,6 +160,10 @@ func (g *graphSearch) buildRequest() (batch.Request, error) {
 		g.k = n - 1
 	}
 	g.columns = columnsOf(g.atoms.columns, nil)
+	published, err := publishedOptions(g.Config)
+	if err != nil {
+		return batch.Request{}, err
+	}
 	o := g.options()
 	if err := o.Check(n, g.atoms.Metric); err != nil {
 		var e *batch.RequestError
@@ -174,7 +178,7 @@ func (g *graphSearch) buildRequest() (batch.Request, error) {
 		}
 	}
 	g.out.rows.n, g.out.rows.names = n, g.atoms.names
-	g.request = batch.Request{K: g.k, Delta: c.Delta, Epsilon: c.Epsilon, Method: g.method, ExcludeSelf: true}
+	g.request = batch.Request{K: g.k, Delta: c.Delta, Epsilon: c.Epsilon, Method: g.method, Published: published, ExcludeSelf: true}
 	return g.request, nil
 }
 

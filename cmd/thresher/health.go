@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"thresher/internal/cli"
+	"thresher/internal/cli/remote"
 	"thresher/service/api"
 	"thresher/service/client"
 )
@@ -35,7 +36,7 @@ func newHealthCommand(a *app) *cobra.Command {
 		Long: `Ask a server whether it is ready to search, once, and say so by the exit code: for the
 HEALTHCHECK of a container, which has no curl, and for scripts.
 
-The server is --server or $` + serverVariable + `. Without them it is the one on this machine at the
+The server is --server or $` + remote.ServerVariable + `. Without them it is the one on this machine at the
 address --listen (or $THRESHER_LISTEN, or that of the configuration file), by HTTPS if
 tls.cert is set; its certificate is not verified then, because it is made out to another
 name than this machine has for itself, and no token is sent. The certificate of a --server
@@ -91,7 +92,7 @@ func (a *app) runHealth(ctx context.Context, f *healthFlags) error {
 // healthClient makes a client that asks once.
 func (a *app) healthClient(f *healthFlags) (*client.Client, error) {
 	transport := &http.Transport{DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment}
-	server := cmp.Or(f.server, os.Getenv(serverVariable))
+	server := cmp.Or(f.server, os.Getenv(remote.ServerVariable))
 	if server == "" {
 		var err error
 		if server, err = a.ownServer(); err != nil {

@@ -12,13 +12,14 @@ import (
 
 	"thresher/internal/atomicfile"
 	"thresher/internal/cli"
+	"thresher/internal/cli/remote"
 	"thresher/service/api"
 	"thresher/service/client"
 )
 
 // jobFetch is one run of the verb.
 type jobFetch struct {
-	*remote
+	*serverFlags
 	verb        string
 	out, errors string
 	force       bool
@@ -32,8 +33,8 @@ type fetched struct {
 	Bytes  int64     `json:"bytes"`            // of both
 }
 
-func newJobFetchCommand(a *app, f *remote) *cobra.Command {
-	j := &jobFetch{remote: f, verb: "job fetch"}
+func newJobFetchCommand(a *app, f *serverFlags) *cobra.Command {
+	j := &jobFetch{serverFlags: f, verb: "job fetch"}
 	cmd := &cobra.Command{
 		Use:   "fetch BATCH --out FILE",
 		Short: "Fetch the answers of a job that is done",
@@ -83,13 +84,13 @@ func (a *app) runFetch(ctx context.Context, j *jobFetch, id string) error {
 	if err := j.check(); err != nil {
 		return err
 	}
-	c, err := j.connect()
+	c, err := j.Connect()
 	if err != nil {
 		return err
 	}
 	b, err := c.Batch(ctx, id)
 	if err != nil {
-		return withExitCode(err)
+		return remote.WithExitCode(err)
 	}
 	if !b.Status.Final() {
 		return cli.Exit(cli.ExitWrong, fmt.Errorf("batch %s is not done: %s, %s; thresher job wait %s waits for it", id, statusOf(&b), countsOf(&b), id))
@@ -115,7 +116,7 @@ func (a *app) fetchAll(ctx context.Context, c *client.Client, j *jobFetch, b api
 		}
 		n, err := a.fetch(ctx, c, *x.id, x.path, j.force)
 		if err != nil {
-			return withExitCode(err)
+			return remote.WithExitCode(err)
 		}
 		*x.to = x.path
 		report.Bytes += n

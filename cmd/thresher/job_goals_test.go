@@ -11,6 +11,7 @@ import (
 
 	"thresher/dataset"
 	"thresher/internal/cli"
+	"thresher/internal/cli/remote"
 	"thresher/service/api"
 	"thresher/service/client"
 )
@@ -20,7 +21,7 @@ import (
 func TestJobGoals(t *testing.T) {
 	server := startService(t)
 	films(t, server, "")
-	t.Setenv(serverVariable, server)
+	t.Setenv(remote.ServerVariable, server)
 	write := func(name, content string) string {
 		t.Helper()
 		path := filepath.Join(t.TempDir(), name)

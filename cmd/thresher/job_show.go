@@ -10,11 +10,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"thresher/internal/cli"
+	"thresher/internal/cli/remote"
 	"thresher/service/api"
 	"thresher/service/client"
 )
 
-func newJobStatusCommand(a *app, f *remote) *cobra.Command {
+func newJobStatusCommand(a *app, f *serverFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:     "status BATCH",
 		Short:   "Show the progress of a job",
@@ -26,7 +27,7 @@ func newJobStatusCommand(a *app, f *remote) *cobra.Command {
 	}
 }
 
-func newJobCancelCommand(a *app, f *remote) *cobra.Command {
+func newJobCancelCommand(a *app, f *serverFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:     "cancel BATCH",
 		Short:   "Cancel a job; finished answers stay",
@@ -39,14 +40,14 @@ func newJobCancelCommand(a *app, f *remote) *cobra.Command {
 }
 
 // withBatch calls the server for a batch and shows it.
-func (a *app) withBatch(f *remote, ask func(*client.Client) (api.Batch, error)) error {
-	c, err := f.connect()
+func (a *app) withBatch(f *serverFlags, ask func(*client.Client) (api.Batch, error)) error {
+	c, err := f.Connect()
 	if err != nil {
 		return err
 	}
 	b, err := ask(c)
 	if err != nil {
-		return withExitCode(err)
+		return remote.WithExitCode(err)
 	}
 	return a.showBatch(&b, f.json)
 }
@@ -134,7 +135,7 @@ func leftOf(s float64) string {
 	return time.Duration(s * float64(time.Second)).Round(time.Second).String()
 }
 
-func newJobListCommand(a *app, f *remote) *cobra.Command {
+func newJobListCommand(a *app, f *serverFlags) *cobra.Command {
 	var after string
 	var limit int
 	cmd := &cobra.Command{
@@ -149,17 +150,17 @@ func newJobListCommand(a *app, f *remote) *cobra.Command {
 	return cmd
 }
 
-func (a *app) listBatches(ctx context.Context, f *remote, after string, limit int) error {
+func (a *app) listBatches(ctx context.Context, f *serverFlags, after string, limit int) error {
 	if limit < 1 || limit > 100 {
 		return fmt.Errorf("job list: --limit %d is not in 1..100", limit)
 	}
-	c, err := f.connect()
+	c, err := f.Connect()
 	if err != nil {
 		return err
 	}
 	page, err := c.Batches(ctx, after, limit)
 	if err != nil {
-		return withExitCode(err)
+		return remote.WithExitCode(err)
 	}
 	if f.json {
 		return json.NewEncoder(a.Out).Encode(page)

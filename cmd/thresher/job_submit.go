@@ -12,9 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"thresher/batch"
 	"thresher/config"
 	"thresher/dataset"
 	"thresher/internal/cli"
+	"thresher/internal/cli/remote"
 	"thresher/service/api"
 	"thresher/service/client"
 )
@@ -41,8 +43,8 @@ type jobSubmit struct {
 // searchKeys lists the settings that a server's search has too.
 func searchKeys() []string { return []string{"k", "method", "delta", "epsilon"} }
 
-func newJobSubmitCommand(a *app, f *remote) *cobra.Command {
-	s := &jobSubmit{waiting: waiting{remote: f}, fetch: jobFetch{remote: f, verb: "job submit"}}
+func newJobSubmitCommand(a *app, f *serverFlags) *cobra.Command {
+	s := &jobSubmit{waiting: waiting{serverFlags: f}, fetch: jobFetch{serverFlags: f, verb: "job submit"}}
 	cmd := &cobra.Command{
 		Use:   "submit FILE",
 		Short: "Upload a file of queries and start a job",
@@ -90,7 +92,7 @@ by job fetch; if writing them fails they are still on the server.`,
 	fs.BoolVar(&s.wait, "wait", false, "wait until the job is done")
 	s.addFlags(cmd)
 	s.fetch.addFlags(cmd)
-	addSettings(cmd, searchKeys()...)
+	addSettings(cmd, append(searchKeys(), batch.PublishedNames()...)...)
 	return cmd
 }
 
@@ -109,7 +111,7 @@ func (a *app) runSubmit(ctx context.Context, s *jobSubmit, path string) error {
 	if err != nil {
 		return err
 	}
-	c, err := s.connect()
+	c, err := s.Connect()
 	if err != nil {
 		return err
 	}
@@ -118,7 +120,7 @@ func (a *app) runSubmit(ctx context.Context, s *jobSubmit, path string) error {
 		return cli.Exit(cli.ExitInterrupted, errors.New("interrupted before the server answered; thresher job list shows whether the job exists"))
 	}
 	if err != nil {
-		return withExitCode(err)
+		return remote.WithExitCode(err)
 	}
 	if s.wait {
 		fmt.Fprintf(a.Err, "batch %s\n", b.ID)
@@ -142,7 +144,7 @@ func (s *jobSubmit) spec(c *config.Config, path, header string) (api.BatchSpec, 
 	spec := api.BatchSpec{CompletionWindow: s.window, Metadata: s.metadata, OutputFormat: s.outputFormat, Column: s.column, Header: header}
 	format, _ := dataset.FormatOf(path)
 	requests := format == dataset.JSONL && s.outputFormat == "" && !s.leastScore && !s.mostScore && !s.certificates && s.goals == jobGoals{} && s.column == "" && header == ""
-	for _, key := range searchKeys() {
+	for _, key := range append(searchKeys(), batch.PublishedNames()...) {
 		requests = requests && c.Origin(key).Kind != config.FromFlag
 	}
 	if s.collection == "" && !requests {
@@ -158,7 +160,15 @@ func (s *jobSubmit) spec(c *config.Config, path, header string) (api.BatchSpec, 
 		return spec, nil
 	}
 	spec.Goals = s.goals.spec()
-	text, err := json.Marshal(s.options(c))
+	options := s.options(c)
+	published, err := publishedOptions(c)
+	if err != nil {
+		return spec, err
+	}
+	if published.String() != "" {
+		options["published"] = &published
+	}
+	text, err := json.Marshal(options)
 	spec.Search = text
 	return spec, err
 }

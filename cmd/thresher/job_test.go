@@ -23,6 +23,7 @@ import (
 	"thresher/dataset"
 	"thresher/internal/cli"
 	"thresher/internal/cli/clitest"
+	"thresher/internal/cli/remote"
 	"thresher/service"
 	"thresher/service/api"
 	"thresher/service/client"
@@ -86,7 +87,7 @@ func films(t *testing.T, server, token string) {
 func TestJob(t *testing.T) {
 	server := startService(t)
 	films(t, server, "")
-	t.Setenv(serverVariable, server)
+	t.Setenv(remote.ServerVariable, server)
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
 	queries := make([]float32, 30*4)
@@ -253,8 +254,8 @@ func script(t *testing.T, states ...string) {
 	if err := os.WriteFile(token, []byte("secret\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv(serverVariable, server.URL)
-	t.Setenv(tokenFileVariable, token)
+	t.Setenv(remote.ServerVariable, server.URL)
+	t.Setenv(remote.TokenFileVariable, token)
 }
 
 func TestJobOutcomes(t *testing.T) {

@@ -10,19 +10,20 @@ import (
 	"github.com/spf13/cobra"
 
 	"thresher/internal/cli"
+	"thresher/internal/cli/remote"
 	"thresher/service/api"
 	"thresher/service/client"
 )
 
-func newJobWaitCommand(a *app, f *remote) *cobra.Command {
-	w := &waiting{remote: f}
+func newJobWaitCommand(a *app, f *serverFlags) *cobra.Command {
+	w := &waiting{serverFlags: f}
 	cmd := &cobra.Command{
 		Use:     "wait BATCH",
 		Short:   "Wait until a job is done, and show its progress",
 		Example: `  thresher job wait batch_abc`,
 		Args:    oneBatch,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := f.connect()
+			c, err := f.Connect()
 			if err != nil {
 				return err
 			}
@@ -35,7 +36,7 @@ func newJobWaitCommand(a *app, f *remote) *cobra.Command {
 
 // waiting configures the wait for a batch.
 type waiting struct {
-	*remote
+	*serverFlags
 	interval time.Duration
 	patience time.Duration
 	look     time.Duration // timeout of one request
@@ -72,7 +73,7 @@ func (a *app) awaited(ctx context.Context, c *client.Client, w *waiting, id stri
 		return b, cli.Exit(cli.ExitInterrupted, fmt.Errorf("interrupted; the job continues, and thresher job wait %s waits for it again", id))
 	}
 	if err != nil {
-		return b, withExitCode(err)
+		return b, remote.WithExitCode(err)
 	}
 	return b, nil
 }

@@ -14,6 +14,7 @@ import (
 	"thresher/dataset"
 	"thresher/internal/cli"
 	"thresher/internal/cli/clitest"
+	"thresher/internal/race"
 )
 
 // before copies testdata/outputs-before, what searches wrote before answers had a version, to a new folder, with
@@ -39,6 +40,7 @@ func before(t *testing.T) {
 // TestAnswersOfBefore: each verb that reads answers reads those that were written before they had a version, and
 // finds in them what it finds in those that the same search writes now.
 func TestAnswersOfBefore(t *testing.T) {
+	race.Skip(t, "what commands say of files; TestEveryMethodAnswers and TestGraphResumes run the same goroutines")
 	before(t)
 	for _, c := range []struct {
 		file, search string
@@ -117,6 +119,7 @@ func TestResumeOfBefore(t *testing.T) {
 // TestScoresOfAnswersAreLimits: the last score of an answer, as the output has it in float64 or float32, given back as
 // --min-score or in a column of least scores, finds the same answer, by every metric.
 func TestScoresOfAnswersAreLimits(t *testing.T) {
+	race.Skip(t, "what commands say of files; TestEveryMethodAnswers and TestGraphResumes run the same goroutines")
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 400, 9), gaussian(2, 12*9)
 	plain := clitest.WriteFile(t, dir, "q.npy", npy(queries, 9))

@@ -18,6 +18,7 @@ import (
 	"thresher/dataset"
 	"thresher/internal/cli"
 	"thresher/internal/cli/clitest"
+	"thresher/internal/race"
 	"thresher/tasks"
 )
 
@@ -91,6 +92,7 @@ func wishes(t *testing.T, dir string, all []wish) (files []string) {
 // TestGoalColumns: each query has the atoms that a search for it alone would give, in every
 // format of queries and of answers, and verify agrees.
 func TestGoalColumns(t *testing.T) {
+	race.Skip(t, "what commands say of files; TestEveryMethodAnswers and TestGraphResumes run the same goroutines")
 	const n, m, dim = 400, 30, 20
 	dir := t.TempDir()
 	atomRows, queryRows := gaussian(1, n*dim), gaussian(2, m*dim)
@@ -279,6 +281,7 @@ func TestGoalColumnsResume(t *testing.T) {
 // TestHardNegatives: of 10,000 queries, each gets the 50 best atoms that score at most .95 of its
 // positive's score, or all of them where there are fewer.
 func TestHardNegatives(t *testing.T) {
+	race.Skip(t, "what commands say of files; TestEveryMethodAnswers and TestGraphResumes run the same goroutines")
 	const n, dim, k = 1500, 24, 50
 	m := 10_000
 	if testing.Short() {

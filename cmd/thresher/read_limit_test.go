@@ -6,11 +6,13 @@ import (
 
 	"thresher/internal/cli"
 	"thresher/internal/cli/clitest"
+	"thresher/internal/race"
 )
 
 // TestReadLimit: what a file may take has a default that no ordinary file reaches; errors name the row, the limit and
 // the flag that raises or lowers it.
 func TestReadLimit(t *testing.T) {
+	race.Skip(t, "what commands say of files; TestEveryMethodAnswers and TestGraphResumes run the same goroutines")
 	dir := t.TempDir()
 	long := `{"id":"` + strings.Repeat("a", 70_000) + `","v":[1,2]}` + "\n"
 	names := clitest.WriteFile(t, dir, "names.jsonl", []byte(`{"id":"a","v":[1,2]}`+"\n"+long))

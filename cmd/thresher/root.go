@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"thresher/choice/command"
+	"thresher/choice"
 	"thresher/collection"
 	"thresher/internal/cli"
 )
@@ -35,9 +35,11 @@ a deadline; 4 backend unavailable; 130 interrupted.`,
 		newMergeCommand(a),
 		newGraphCommand(a),
 		newPairsCommand(a),
+		newPursuitCommand(a),
 		newBuildCommand(a),
 		newInfoCommand(a),
 		newBenchCommand(a),
+		newPaperCommand(a),
 		newServeCommand(a),
 		newHealthCommand(a),
 		newWorkerCommand(a),
@@ -46,8 +48,8 @@ a deadline; 4 backend unavailable; 130 interrupted.`,
 		newConfigCommand(a),
 		newVersionCommand(a),
 	)
-	groupFlags(root)
-	root.AddCommand(command.Commands(a.App)...)
+	flagHeadings.Group(root)
+	root.AddCommand(choice.Commands(a.App)...)
 	root.SetGlobalNormalizationFunc(a.Former.Present)
 	return root
 }

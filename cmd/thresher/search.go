@@ -56,7 +56,9 @@ each query from columns of the queries' file; hard negatives are the k best belo
 of the positive's score. Shorter answers are padded as in every output: id -1, score -Inf.`,
 		Example: `  thresher search --vectors A.npy --queries Q.npy --metric cosine -k 10 --out answers.npz
   thresher search --vectors items.parquet --queries users.parquet --metric ip --exclude seen.npz -k 10 --out picks.parquet
-  thresher search --vectors A.npy --queries A.npy --metric l2 -k 10 --exclude-self --method certain | head`,
+  thresher search --vectors A.npy --queries A.npy --metric l2 -k 10 --exclude-self --method certain | head
+  thresher search --vectors A.npy --queries Q.npy --metric ip -k 1 --method banditmips --sigma 1 --sampling with_replacement --warm 64 --out answers.npz
+  thresher search --vectors A.npy --queries Q.npy --metric ip --method bucket-ae --sigma bernstein --bins 30 --out answers.npz`,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.scoreLimits.read(cmd.Flags())
@@ -70,7 +72,7 @@ of the positive's score. Shorter answers are padded as in every output: id -1, s
 	fs.StringVar(&f.candidates, "candidates", "", "`file` of answers by any program (.jsonl, .npz, .npy, .parquet, .ivecs, .ibin, .json, .csv): probable answers, scored first for a threshold; right or wrong, they do not change the answers")
 	f.scoreLimits.add(fs, leastScoreUsage)
 	fs.DurationVar(&f.deadline, "deadline", 0, "stop the search after this `time` and answer the rest with the best so far, which complete and guarantee of each answer say (exit code 3)")
-	addSettings(cmd, searchSettings()...)
+	addSettings(cmd, append(searchSettings(), batch.PublishedNames()...)...)
 	return cmd
 }
 
@@ -345,6 +347,10 @@ func (s *search) buildRequest(queries dataset.Reader) error {
 	s.request = batch.Request{
 		K: s.k, Delta: c.Delta, Epsilon: c.Epsilon,
 		Method: s.method, ExcludeSelf: s.flags.excludeSelf, Part: true, SearchScores: s.out.hasScores64(),
+	}
+	var err error
+	if s.request.Published, err = publishedOptions(s.Config); err != nil {
+		return err
 	}
 	s.request.MinScore, s.request.MaxScore = s.flags.minScore(), s.flags.maxScore()
 	if s.flags.excludeSelf && queries.Len() > int64(s.atoms.N) {

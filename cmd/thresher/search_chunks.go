@@ -268,12 +268,13 @@ func (s *search) fingerprint(ctx context.Context) (own, earlier string, err erro
 		ByID                       bool     `json:",omitempty"`
 		Header, Zeros              string   `json:",omitempty"`
 		SavedIDs                   string   `json:",omitempty"`
+		Published                  string   `json:",omitempty"`
 	}{
 		1, atoms, queries, s.flags.atomsColumn, s.flags.queriesColumn, s.flags.ids,
 		string(s.request.Method), s.atoms.Metric.String(), o.Basis.String(),
 		s.request.K, s.request.Delta, s.request.Epsilon, s.request.MinScore, s.request.ExcludeSelf, s.atoms.Seed,
 		verb, candidates, exclude, s.flags.kColumn, s.flags.floorColumn,
-		s.flags.ceilingColumn, s.request.MaxScore, s.flags.integers, s.out.ids != nil, s.reading.header, s.flags.zeros, savedIDs,
+		s.flags.ceilingColumn, s.request.MaxScore, s.flags.integers, s.out.ids != nil, s.reading.header, s.flags.zeros, savedIDs, s.request.Published.String(),
 	}
 	if earlier, err = digest(asked); err != nil || verb == graph { // whose output has no version
 		return earlier, "", err

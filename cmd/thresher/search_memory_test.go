@@ -11,12 +11,14 @@ import (
 
 	"thresher/internal/cli"
 	"thresher/internal/cli/clitest"
+	"thresher/internal/race"
 )
 
 // TestChunksOfLargeK: a search for many atoms takes few queries at a time, however many there
 // are, so that their answers take at most 256 MiB; it states this, and writes the same answers in
 // every format.
 func TestChunksOfLargeK(t *testing.T) {
+	race.Skip(t, "what commands say of files; TestEveryMethodAnswers and TestGraphResumes run the same goroutines")
 	const n, m, k = 20_000, 200, 20_000
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, n, 4), vectorFile(t, dir, "q.npy", 2, m, 4)
@@ -53,6 +55,7 @@ func TestChunksOfLargeK(t *testing.T) {
 // TestTooLargeK: a search for more atoms than memory allows is refused in advance, with the
 // figure, and leaves no output.
 func TestTooLargeK(t *testing.T) {
+	race.Skip(t, "what commands say of files; TestEveryMethodAnswers and TestGraphResumes run the same goroutines")
 	const n = 20_000
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, n, 4), vectorFile(t, dir, "q.npy", 2, 3, 4)

@@ -12,7 +12,7 @@ import (
 
 	"thresher/backend"
 	"thresher/batch"
-	choice "thresher/choice/serve"
+	"thresher/choice"
 	"thresher/config"
 	"thresher/internal/cli"
 	"thresher/service"
@@ -87,11 +87,9 @@ func (a *app) runServe(ctx context.Context, demo bool) (err error) {
 	}
 	counted.LimitLabels(c.MetricsCollections)
 	o := a.serviceOptions()
-	choices, err := choice.NewMetrics(registry, counted)
-	if err != nil {
+	if o.Extensions, err = choice.CountedExtensions(c, registry, counted); err != nil {
 		return err
 	}
-	o.Extensions = a.extensions(choices)
 	shares := service.Divide(o.Memory, o.Limits, o.Extensions)
 	a.checkShares(a.serverMemory(), shares)
 	cli.LowerHeap(cli.HeapOf(o.Memory))

@@ -21,6 +21,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/parquet-go/parquet-go"
+
+	"thresher/internal/race"
 )
 
 // bomb is a body that takes far more memory than its bytes if it is decoded before it is refused.
@@ -175,10 +177,10 @@ func TestServeBombs(t *testing.T) {
 		if !slices.Contains(b.statuses, status) {
 			t.Errorf("%s: %d, want one of %v: %.300s", b.name, status, b.statuses, text)
 		}
-		if peak := residentOf(t, cmd.Process.Pid, "VmHWM"); peak-rest > 400*mega && !raced {
+		if peak := residentOf(t, cmd.Process.Pid, "VmHWM"); peak-rest > 400*mega && !race.Enabled {
 			t.Fatalf("%s: %d bytes took %d MB: %d %.300s", b.name, len(b.body), (peak-rest)/mega, status, text)
 		}
-		for began := time.Now(); residentOf(t, cmd.Process.Pid, "VmRSS")-rest > 100*mega && !raced; runtime.Gosched() {
+		for began := time.Now(); residentOf(t, cmd.Process.Pid, "VmRSS")-rest > 100*mega && !race.Enabled; runtime.Gosched() {
 			if time.Since(began) > 30*time.Second {
 				t.Fatalf("%s: %d MB above rest have not been given back", b.name, (residentOf(t, cmd.Process.Pid, "VmRSS")-rest)/mega)
 			}

@@ -77,7 +77,7 @@ type memoryShown struct {
 // showMemory returns how a server with these settings divides its memory.
 func (a *app) showMemory() memoryShown {
 	memory := a.serverMemory()
-	return memoryShown{memory.Bytes, memory.Of, service.Divide(memory.Bytes, a.serviceLimits(), a.extensions(nil)).Names(), a.serverConnections(memory.Bytes)}
+	return memoryShown{memory.Bytes, memory.Of, service.Divide(memory.Bytes, a.serviceLimits(), a.extensions()).Names(), a.serverConnections(memory.Bytes)}
 }
 
 // String is the line of the table of config show.

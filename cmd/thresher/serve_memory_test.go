@@ -84,7 +84,7 @@ func TestWarnOfLimitsAboveShares(t *testing.T) {
 	var log bytes.Buffer
 	a := &app{App: &cli.App{Config: c, Log: slog.New(slog.NewTextHandler(&log, nil))}}
 	memory := a.serverMemory()
-	a.checkShares(memory, service.Divide(memory.Bytes, a.serviceLimits(), a.extensions(nil)))
+	a.checkShares(memory, service.Divide(memory.Bytes, a.serviceLimits(), a.extensions()))
 	text := log.String()
 	if strings.Count(text, "\n") != 1 || !strings.Contains(text, "setting=limits.answers limit=209715200 share=134217728 memory=1073741824") {
 		t.Errorf("the log is %q", text)

@@ -7,6 +7,7 @@ import (
 
 	"thresher/internal/cli"
 	"thresher/internal/cli/clitest"
+	"thresher/internal/race"
 	"thresher/internal/sniffers"
 )
 
@@ -24,6 +25,7 @@ func chosen(c sniffers.Choice, column string) (args []string) {
 // TestSniffers: info, build and search refuse what has two readings, name the flag that
 // decides, and follow it.
 func TestSniffers(t *testing.T) {
+	race.Skip(t, "what commands say of files; TestEveryMethodAnswers and TestGraphResumes run the same goroutines")
 	for _, c := range sniffers.Cases() {
 		t.Run(c.Decides+"/"+c.Name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -15,6 +15,7 @@ import (
 	"thresher/dataset"
 	"thresher/internal/cli"
 	"thresher/internal/cli/clitest"
+	"thresher/internal/race"
 )
 
 // rewrite copies the answers of a file to another .jsonl, applying change to each.
@@ -401,6 +402,7 @@ func TestVerifyForeignMatrices(t *testing.T) {
 // TestVerifyNamedAtoms: answers that name atoms by a column are checked, and names that are not
 // one atom's are errors.
 func TestVerifyNamedAtoms(t *testing.T) {
+	race.Skip(t, "what commands say of files; TestEveryMethodAnswers and TestGraphResumes run the same goroutines")
 	dir := t.TempDir()
 	queries := clitest.WriteFile(t, dir, "q.jsonl", []byte("[1,0]\n[0,1]\n"))
 	atoms := clitest.WriteFile(t, dir, "a.jsonl", []byte(`{"id":"a","key":20,"v":[3,1]}`+"\n"+`{"id":"b","key":10,"v":[2,4]}`+"\n"+`{"id":"c","key":30,"v":[1,2]}`+"\n"))
@@ -485,6 +487,7 @@ func TestVerifyExcludesSelf(t *testing.T) {
 // first query that is not is named. Otherwise answers that lack an atom, which they were not
 // allowed, would be right.
 func TestVerifyRefusesOtherQueries(t *testing.T) {
+	race.Skip(t, "what commands say of files; TestEveryMethodAnswers and TestGraphResumes run the same goroutines")
 	dir := t.TempDir()
 	rows, _, _ := farVectors(1000, 60, 1, 12, 1)
 	shifted := slices.Clone(rows)

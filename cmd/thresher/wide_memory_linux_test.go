@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"thresher/internal/cli/clitest"
+	"thresher/internal/race"
 	"thresher/internal/vectors"
 )
 
@@ -20,7 +21,7 @@ func TestWideMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes 400 MB")
 	}
-	if raced {
+	if race.Enabled {
 		t.Skip("the race detector takes more than the limit")
 	}
 	const n, m, dim = 100, 4, 1_000_000

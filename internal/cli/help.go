@@ -15,10 +15,12 @@ const (
 	WantedFlags = "What is wanted"
 	OutputFlags = "Output"
 	SpeedFlags  = "Speed"
-	ExpertFlags = "For experts"
+	// PublishedFlags are options of the published methods.
+	PublishedFlags = "Published methods"
+	ExpertFlags    = "For experts"
 )
 
-var headings = []string{InputFlags, WantedFlags, OutputFlags, SpeedFlags, ExpertFlags}
+var headings = []string{InputFlags, WantedFlags, OutputFlags, SpeedFlags, PublishedFlags, ExpertFlags}
 
 // headingAnnotation is the key of a flag's annotation that says under which heading it is.
 const headingAnnotation = "thresher-heading"
@@ -34,6 +36,38 @@ func GroupFlags(fs *pflag.FlagSet, heading string, names ...string) {
 			panic(fmt.Sprintf("cli: %v", err))
 		}
 	}
+}
+
+// Headings are the headings of the flags of several commands: by heading, one of the constants above, the names of flags,
+// separated by white space; a name that ends in - is that of all flags which begin so. A flag means the same in every
+// command that has it.
+type Headings map[string]string
+
+// Group has help list the flags of a command, and of the commands below it, under their headings. It leaves flags alone
+// that are under none of h.
+func (h Headings) Group(cmd *cobra.Command) {
+	for _, fs := range []*pflag.FlagSet{cmd.Flags(), cmd.PersistentFlags()} {
+		fs.VisitAll(func(f *pflag.Flag) {
+			if heading := h.of(f.Name); heading != "" {
+				GroupFlags(fs, heading, f.Name)
+			}
+		})
+	}
+	for _, c := range cmd.Commands() {
+		h.Group(c)
+	}
+}
+
+// of returns the heading of a flag, "" if it is under none.
+func (h Headings) of(flag string) string {
+	for heading, names := range h {
+		for name := range strings.FieldsSeq(names) {
+			if name == flag || strings.HasSuffix(name, "-") && strings.HasPrefix(flag, name) {
+				return heading
+			}
+		}
+	}
+	return ""
 }
 
 // HeadingOf returns the heading under which help lists a flag, "" if it has none. What every command has is for experts.

@@ -80,6 +80,8 @@ type Search struct {
 	Delta   float64 `json:"delta,omitempty"`
 	Epsilon float64 `json:"epsilon,omitempty"`
 	Method  string  `json:"method,omitempty"`
+	// Published are options of the published methods; nil: none.
+	Published *Published `json:"published,omitempty"`
 	// MinScore and MaxScore, if not nil, are the least and the greatest score wanted; of the
 	// metric l2 MaxDistance and MinDistance the greatest and the least squared distance.
 	MinScore    *float64 `json:"min_score,omitempty"`
@@ -92,6 +94,17 @@ type Search struct {
 	// Goals, if not nil, says for each query what it asks for in addition.
 	Goals   []QueryGoal `json:"goals,omitempty"`
 	Include []string    `json:"include,omitempty"` // "certificate", "rounds", "rows", "scores64", "covers"
+}
+
+// Published are options of the published methods, by which a method can be run as its paper does; zero
+// members take the method's defaults, and one that the method does not have is refused.
+type Published struct {
+	Sigma    any      `json:"sigma,omitempty"`    // a number above 0, "range", "data" or "bernstein"
+	Beta     *float64 `json:"beta,omitempty"`     // of banditmips-beta: an exponent from 0 on
+	Sampling string   `json:"sampling,omitempty"` // "with_replacement" or "without_replacement"
+	Bins     int      `json:"bins,omitempty"`     // of bucket-ae: atoms a bin
+	Union    string   `json:"union,omitempty"`    // of boundedme: "published" or "corrected"
+	Warm     int      `json:"warm,omitempty"`     // of banditmips: coordinates read once for all queries
 }
 
 // QueryGoal is what one query of a Search asks for; zero members add nothing.

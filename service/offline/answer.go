@@ -150,7 +150,7 @@ func (r *request) options() string {
 		return fmt.Sprint(math.Float64bits(*limit))
 	}
 	goals := r.search.Goals != nil // each with its k
-	return fmt.Sprintf("%t %t %d %d %x %x %t %q %q %s %s %s %s", goals, s.Scores64, r.at, s.K, s.Delta, s.Epsilon, s.Relative, s.Method, s.Plan, bits(s.MinScore), bits(s.MaxScore), digestRows(r.allow), digestRows(r.deny))
+	return fmt.Sprintf("%t %t %d %d %x %x %t %q %q %q %s %s %s %s", goals, s.Scores64, r.at, s.K, s.Delta, s.Epsilon, s.Relative, s.Method, s.Plan, s.Published.String(), bits(s.MinScore), bits(s.MaxScore), digestRows(r.allow), digestRows(r.deny))
 }
 
 // digestRows returns a digest of a list of rows; nil differs from an empty list.

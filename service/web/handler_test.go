@@ -4,11 +4,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path"
-	"regexp"
 	"strings"
 	"testing"
 
-	"thresher/choice/serve"
+	"thresher/service/servicetest"
 )
 
 // ask sends a request to the handler and returns its answer.
@@ -84,52 +83,11 @@ func TestWhatIsNotThereIsAProblem(t *testing.T) {
 }
 
 // TestTheFilesKeepToThePolicy finds violations of the policy, and references to files that do
-// not exist, without a browser.
+// not exist. The page links to one of an extension.
 func TestTheFilesKeepToThePolicy(t *testing.T) {
-	reference := regexp.MustCompile(`(?:src|href)="([^"#]+)"`)
-	imported := regexp.MustCompile(`(?m)^import .* from "\./([^"]+)";$`)
-	script := regexp.MustCompile(`(?s)<script[^>]*>(.*?)</script>`)
-	never := map[string]*regexp.Regexp{
-		".html": regexp.MustCompile(`(?i)\s(on\w+|style)=|<style|javascript:|https?://`),
-		".js":   regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|https?://[^w]|(window|globalThis)\.\w+ =`),
-		".css":  regexp.MustCompile(`@import|url\(`),
+	files := map[string]string{}
+	for at, p := range loadPages() {
+		files[at] = string(p.text)
 	}
-	pages := loadPages(serve.New(serve.Options{})[0].Pages())
-	used := map[string]bool{"/": true}
-	for at, p := range pages {
-		ext, text := path.Ext(at), string(p.text)
-		if at == "/" {
-			ext = ".html"
-		}
-		if bad := never[ext]; bad != nil && bad.MatchString(text) {
-			t.Errorf("%s has %q", at, bad.FindString(text))
-		}
-		for _, m := range script.FindAllStringSubmatch(text, -1) {
-			if m[1] != "" {
-				t.Errorf("%s has an inline script", at)
-			}
-		}
-		var names []string
-		for _, m := range imported.FindAllStringSubmatch(text, -1) {
-			names = append(names, "/web/"+m[1])
-		}
-		if ext == ".html" {
-			for _, m := range reference.FindAllStringSubmatch(text, -1) {
-				if m[1] != "openapi.yaml" {
-					names = append(names, path.Join(path.Dir(at), m[1]))
-				}
-			}
-		}
-		for _, name := range names {
-			used[name] = true
-			if _, ok := pages[name]; !ok {
-				t.Errorf("%s refers to %s, which does not exist", at, name)
-			}
-		}
-	}
-	for at := range pages {
-		if !used[at] {
-			t.Errorf("nothing refers to %s", at)
-		}
-	}
+	servicetest.CheckPages(t, files, func(at string) bool { return at == "/web/tournaments.html" }, "/")
 }

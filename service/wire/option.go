@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -28,6 +29,7 @@ func options() []option {
 		{"epsilon", "", numberKind, (*Draft).setEpsilon},
 		{"relative", "", flagKind, func(d *Draft, v value) error { d.s.Relative = v.flag; return nil }},
 		{"method", "", textKind, (*Draft).setMethod},
+		{"published", "", objectKind, (*Draft).setPublished},
 		{"plan", "", textKind, func(d *Draft, v value) error { d.s.Plan = v.text; return nil }},
 		{"min_score", "", numberKind, func(d *Draft, v value) error { return setLimitTo(&d.s.MinScore, "min_score", v) }},
 		{"max_score", "", numberKind, func(d *Draft, v value) error { return setLimitTo(&d.s.MaxScore, "max_score", v) }},
@@ -96,6 +98,13 @@ func (d *Draft) setMethod(v value) error {
 		return problem.New(problem.UnknownMethod, "method %q is none of %v", cut(v.text), batch.Methods()).In("method").Within(batch.Methods())
 	}
 	d.s.Method = m
+	return nil
+}
+
+func (d *Draft) setPublished(v value) error {
+	if err := json.Unmarshal(v.object, &d.s.Published); err != nil {
+		return problem.Of(err)
+	}
 	return nil
 }
 

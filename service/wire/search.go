@@ -43,6 +43,8 @@ type Search struct {
 	Relative bool         // Epsilon is a multiple of |q| max|v|
 	Method   batch.Method // one of batch.Methods; "" if the body names none
 	Plan     string
+	// Published are the options of a published method, each valid by itself.
+	Published batch.Published
 	// MinScore and MaxScore are the least and the greatest score wanted; nil: any.
 	MinScore, MaxScore *float64
 	// ScoreLimit and DistanceLimit are the first fields that limit scores by a name of scores, and by one of
@@ -117,7 +119,7 @@ func (s *Search) Request() batch.Request {
 	}
 	return batch.Request{
 		Queries: s.Queries, Changes: s.Changes, Stored: true, K: k, Delta: s.Delta, Epsilon: s.Epsilon, Relative: s.Relative,
-		Method: s.Method, Plan: s.Plan, MinScore: s.MinScore, MaxScore: s.MaxScore, Deadline: s.Deadline, SearchScores: s.Scores64,
+		Method: s.Method, Plan: s.Plan, Published: s.Published, MinScore: s.MinScore, MaxScore: s.MaxScore, Deadline: s.Deadline, SearchScores: s.Scores64,
 	}
 }
 

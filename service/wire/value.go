@@ -21,10 +21,11 @@ const (
 	textsKind
 	idsKind
 	listKind // ids, or a mask
+	objectKind
 )
 
 func (k kind) String() string {
-	return [...]string{"a whole number", "a number", "true or false", "a string", "an array of strings", "an array of ids", "an array of ids or of true and false"}[k]
+	return [...]string{"a whole number", "a number", "true or false", "a string", "an array of strings", "an array of ids", "an array of ids or of true and false", "an object"}[k]
 }
 
 // value is an option's value, in the field of its kind.
@@ -35,6 +36,7 @@ type value struct {
 	text    string
 	texts   []string
 	ids     *IDList
+	object  []byte // JSON, of the body's memory
 }
 
 // read reads the JSON value at b[i] and returns the index after it. A list has at most most ids, 0 for any number.
@@ -56,6 +58,10 @@ func (k kind) read(name string, b []byte, i, most int) (v value, next int, err e
 		v.ids, next, err = mask(name, b, i)
 	case (k == idsKind || k == listKind) && starts(b, i, '['):
 		v.ids, next, err = ids(name, b, i, most)
+	case k == objectKind && starts(b, i, '{'):
+		if next, err = jsonscan.Value(b, i); err == nil {
+			v.object = b[i:next]
+		}
 	default:
 		return v, i, mistyped(name, b, i, k.String())
 	}

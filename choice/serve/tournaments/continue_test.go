@@ -13,6 +13,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"thresher/internal/draws"
+	"thresher/internal/race"
 	"thresher/service/problem"
 	"thresher/store"
 )
@@ -50,6 +51,7 @@ func (h *house) stateOf(id string) State {
 // nothing is missing: the one before the damaged record or, if the transcript has that call, the last of
 // all. The other one is what the damaged one was after that call, has its transcript, and plays on.
 func TestContinue(t *testing.T) {
+	race.Skip(t, "a store's goroutines are those of TestConcurrentJudges")
 	const calls = 60
 	for _, c := range []struct {
 		name          string

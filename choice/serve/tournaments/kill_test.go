@@ -18,6 +18,7 @@ import (
 
 	"thresher/choice/duel"
 	"thresher/internal/crashtest"
+	"thresher/internal/race"
 	"thresher/service/problem"
 )
 
@@ -182,6 +183,7 @@ func forgetOrder(all []State) {
 // TestKillAlone kills a server repeatedly at random steps, while one judge continues under
 // keys: the tournament ends as an undisturbed one.
 func TestKillAlone(t *testing.T) {
+	race.Skip(t, "a store's goroutines are those of TestKillTogether")
 	t.Parallel()
 	calm := t.TempDir()
 	if life := crashtest.Run(t, 0, false, calm, "alone", "0"); !life.Done {

@@ -73,8 +73,8 @@ type entry struct {
 func fit(rows []float64, known [][]entry, others []float64, rank int, lambda float64) error {
 	width := rank + 1
 	var chol mat.Cholesky
-	design := mat.NewVecDense(width, nil)
-	design.SetVec(rank, 1) // the row's own bias
+	design := make([]float64, width)
+	design[rank] = 1 // the row's own bias
 	for i, entries := range known {
 		if len(entries) == 0 {
 			continue
@@ -83,11 +83,18 @@ func fit(rows []float64, known [][]entry, others []float64, rank int, lambda flo
 		for j := range width {
 			left.SetSym(j, j, lambda*float64(len(entries)))
 		}
+		a, stride, b := left.RawSymmetric().Data, left.RawSymmetric().Stride, right.RawVector().Data
 		for _, e := range entries {
 			other := others[e.other*width : (e.other+1)*width]
-			copy(design.RawVector().Data, other[:rank])
-			left.SymRankOne(left, 1, design)
-			right.AddScaledVec(right, e.value-other[rank], design)
+			copy(design, other[:rank])
+			rest := e.value - other[rank]
+			for j, x := range design { // a few entries: calls would take most of the time
+				b[j] += rest * x
+				upper := a[j*stride : (j+1)*stride]
+				for l := j; l < width; l++ {
+					upper[l] += x * design[l]
+				}
+			}
 		}
 		if !chol.Factorize(left) {
 			return fmt.Errorf("%d: least squares with %d entries and ridge %g are singular", i, len(entries), lambda)

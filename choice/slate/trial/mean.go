@@ -14,8 +14,18 @@ type Mean struct {
 	// SE is the standard error of Mean. Repeats of one user are correlated, so it is computed
 	// from the users' means; with a single user, from the repeats.
 	SE float64
-	// Of is the number of values that SE is computed from.
-	Of int
+	// Of is the number of values that SE is computed from, ByUser: the users' means or, of a single user, the repeats.
+	Of     int
+	ByUser []float64
+}
+
+// Less returns the mean of the differences, by user, to another one of the same users.
+func (m Mean) Less(other Mean) Mean {
+	differences := make([][]float64, min(len(m.ByUser), len(other.ByUser)))
+	for i := range differences {
+		differences[i] = []float64{m.ByUser[i] - other.ByUser[i]}
+	}
+	return meanOf(differences)
 }
 
 // Band returns half the width of the 95% confidence interval of Mean, by Student's t: 12.7
@@ -40,7 +50,7 @@ func meanOf(byUser [][]float64) Mean {
 	}
 	mean, sd := moments(all)
 	_, spread := moments(users)
-	return Mean{mean, sd, spread / math.Sqrt(float64(len(users))), len(users)}
+	return Mean{mean, sd, spread / math.Sqrt(float64(len(users))), len(users), users}
 }
 
 // moments returns mean and standard deviation, which is 0 for a single number.

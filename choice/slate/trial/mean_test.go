@@ -21,3 +21,15 @@ func TestMeanBand(t *testing.T) {
 		}
 	}
 }
+
+// Differences are those of the same users: what varies between users alone drops out.
+func TestMeanLess(t *testing.T) {
+	a, b := meanOf([][]float64{{1, 3}, {7}, {4}}), meanOf([][]float64{{1}, {6}, {2, 4}})
+	got := a.Less(b)
+	if got.Mean != 1 || got.SE != 0 || got.Of != 3 || a.SE == 0 {
+		t.Errorf("%+v", got)
+	}
+	if back := b.Less(a); back.Mean != -1 {
+		t.Errorf("%+v", back)
+	}
+}

@@ -32,6 +32,12 @@ type Simulation struct {
 	// Ridge is the lambda of the estimators; 0 is 1.
 	Ridge                  float64
 	Users, Repeats, Rounds int
+	// Weights are those of each user, d numbers at least 0; nil draws Tastes. An item's gain is the probability of its
+	// reward, so that a gain above 1 is an error.
+	Weights [][]float64
+	// Together plans users in groups by a slate.Many where that has bounds. Outcomes are the same but for
+	// Evaluations, which are then those of the group, and less.
+	Together bool
 	// Marks are the rounds, ascending from 1 on, after which averages are taken; empty is
 	// after the last.
 	Marks []int
@@ -52,6 +58,26 @@ type Outcome struct {
 	Known Mean
 	// Evaluations is the number of UCB scores computed a round.
 	Evaluations float64
+}
+
+func (s *Simulation) checkWeights(d int) error {
+	if s.Weights == nil {
+		return nil
+	}
+	if len(s.Weights) < s.Users {
+		return fmt.Errorf("trial: weights of %d users, there are %d", len(s.Weights), s.Users)
+	}
+	for u, w := range s.Weights[:s.Users] {
+		if len(w) != d {
+			return fmt.Errorf("trial: user %d: %d weights of %d topics", u, len(w), d)
+		}
+		for g, x := range w {
+			if !(x >= 0 && x <= slate.MaxMagnitude) {
+				return fmt.Errorf("trial: user %d, topic %d: weight %g is not in [0, %g]", u, g, x, slate.MaxMagnitude)
+			}
+		}
+	}
+	return nil
 }
 
 // Random streams of a seed; 0 is that of items.News.
@@ -88,27 +114,35 @@ func (s *Simulation) Run(ctx context.Context) ([]Outcome, error) {
 		marks = []int{s.Rounds}
 	}
 	trials := make([]userRun, 0, s.trials())
-	for user := range s.Users {
-		for repeat := range s.Repeats {
-			for _, a := range s.Algorithms {
-				trials = append(trials, userRun{algorithm: a, user: user, repeat: repeat})
-			}
+	var groups [][]userRun // consecutive trials that are played together
+	for _, a := range s.Algorithms {
+		from := len(trials)
+		for i := range s.Users * s.Repeats {
+			trials = append(trials, userRun{algorithm: a, user: i / s.Repeats, repeat: i % s.Repeats})
+		}
+		groups = slices.AppendSeq(groups, slices.Chunk(trials[from:], s.together(a)))
+	}
+	var many *slate.Many
+	if s.Together {
+		var err error
+		if many, err = slate.NewMany(s.Constraint.Items(), slate.ManyOptions{Workers: 1}); err != nil {
+			return nil, err
 		}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var begun, done atomic.Int64
 	var wg sync.WaitGroup
-	for range s.workers() {
+	for range min(s.workers(), len(groups)) {
 		wg.Go(func() {
-			planner := slate.NewPlanner(s.Constraint)
-			for i := int(begun.Add(1)) - 1; i < len(trials); i = int(begun.Add(1)) - 1 {
-				if err := s.play(ctx, planner, &trials[i], marks); err != nil {
+			p := &party{Simulation: s, planner: slate.NewPlanner(s.Constraint), many: many, marks: marks}
+			for i := int(begun.Add(1)) - 1; i < len(groups); i = int(begun.Add(1)) - 1 {
+				if err := p.play(ctx, groups[i]); err != nil {
 					cancel(err)
 					return
 				}
 				if s.Progress != nil {
-					s.Progress(int(done.Add(1)), len(trials))
+					s.Progress(int(done.Add(int64(len(groups[i])))), len(trials))
 				}
 			}
 		})
@@ -172,87 +206,11 @@ func (s *Simulation) check() error {
 		}
 		before = m
 	}
-	if d := s.Constraint.Items().Objective().Features(); d < 2 {
+	d := s.Constraint.Items().Objective().Features()
+	if s.Weights == nil && d < 2 {
 		return fmt.Errorf("trial: users like two topics, there are %d", d)
 	}
-	return nil
-}
-
-// userRun is one user's rounds with one algorithm, and its results by mark.
-type userRun struct {
-	algorithm       slate.Algorithm
-	user, repeat    int
-	rewards, values []float64
-	known           float64
-	evaluations     int
-}
-
-func (s *Simulation) play(ctx context.Context, planner *slate.Planner, t *userRun, marks []int) error {
-	all := s.Constraint.Items()
-	d := all.Objective().Features()
-	weights := Tastes(s.Seed, t.user, d)
-	number := uint64(t.user)*uint64(s.Repeats) + uint64(t.repeat)
-	var err error
-	if t.known, err = s.informed(planner, t, weights, knownStream+number); err != nil {
-		return err
-	}
-	ridge := s.Ridge
-	if ridge == 0 {
-		ridge = 1
-	}
-	user, err := slate.NewEstimator(d, ridge)
-	if err != nil {
-		return err
-	}
-	luck := rand.New(philox.New(s.Seed, rewardStream+uint64(slices.Index(Algorithms(), t.algorithm))<<48+number))
-	var reward, value float64
-	for round := 1; round <= s.Rounds; round++ {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		chosen, err := planner.Recommend(user, s.options(t, choiceStream+number*uint64(s.Rounds)+uint64(round-1)))
-		if err != nil {
-			return fmt.Errorf("%s, round %d: %w", t.algorithm, round, err)
-		}
-		gains, err := all.Features(chosen.Items())
-		if err != nil {
-			return err
-		}
-		likes := make([]float64, len(chosen.Picks))
-		for i := range likes {
-			p := dot(weights, gains[i*d:(i+1)*d])
-			value += p
-			if luck.Float64() < p {
-				likes[i] = 1
-				reward++
-			}
-		}
-		if err := user.Update(gains, likes); err != nil {
-			return err
-		}
-		t.evaluations += chosen.Evaluations
-		if len(t.rewards) < len(marks) && round == marks[len(t.rewards)] {
-			t.rewards = append(t.rewards, reward/float64(round))
-			t.values = append(t.values, value/float64(round))
-		}
-	}
-	return nil
-}
-
-func (s *Simulation) options(t *userRun, position uint64) slate.Options {
-	o := s.Options
-	o.Algorithm, o.Seed, o.Round = t.algorithm, s.Seed, position
-	o.Memory = s.share()
-	return o
-}
-
-// informed returns f(S) of the list that an algorithm chooses for known weights.
-func (s *Simulation) informed(planner *slate.Planner, t *userRun, weights []float64, position uint64) (float64, error) {
-	chosen, err := planner.Known(weights, s.options(t, position))
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", t.algorithm, err)
-	}
-	return chosen.Value, nil
+	return s.checkWeights(d)
 }
 
 // summarize averages the trials of one algorithm.
@@ -274,12 +232,4 @@ func (s *Simulation) summarize(a slate.Algorithm, trials []userRun, marks int) O
 	o.Known = over(func(t *userRun) float64 { return t.known })
 	o.Evaluations = over(func(t *userRun) float64 { return float64(t.evaluations) / float64(s.Rounds) }).Mean
 	return o
-}
-
-func dot(a, b []float64) float64 {
-	var s float64
-	for i, x := range a {
-		s += x * b[i]
-	}
-	return s
 }

@@ -81,6 +81,55 @@ func TestOutcomesAreAFunctionOfTheSeed(t *testing.T) {
 	}
 }
 
+// Users who are planned together have the outcomes that they have alone, for less work.
+func TestTogether(t *testing.T) {
+	for _, workers := range []int{1, 3} {
+		s := simulation(t)
+		s.Users, s.Repeats, s.Workers = 23, 3, workers // groups of 64 and 5
+		alone, err := s.Run(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Together = true
+		got, err := s.Run(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range got {
+			if a := got[i].Algorithm; a == slate.AFSM && !(got[i].Evaluations < alone[i].Evaluations) {
+				t.Errorf("%s: %g scores a round, alone %g", a, got[i].Evaluations, alone[i].Evaluations)
+			}
+			got[i].Evaluations = alone[i].Evaluations
+		}
+		if d := cmp.Diff(alone, got); d != "" {
+			t.Errorf("%d workers: alone, together:\n%s", workers, d)
+		}
+	}
+}
+
+// Weights that are given are those of the users.
+func TestGivenWeights(t *testing.T) {
+	s := simulation(t)
+	want, err := s.Run(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for u := range s.Users {
+		s.Weights = append(s.Weights, Tastes(s.Seed, u, 6))
+	}
+	got, err := s.Run(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("drawn, given:\n%s", d)
+	}
+	clear(s.Weights[1])
+	if got, err = s.Run(context.Background()); err != nil || cmp.Equal(want, got) {
+		t.Errorf("other weights, the same outcomes: %v", err)
+	}
+}
+
 // The mean of rewards is that of values: rewards are drawn with probability f.
 func TestRewardsHaveTheirMean(t *testing.T) {
 	s := simulation(t)
@@ -140,30 +189,39 @@ func TestTastes(t *testing.T) {
 
 func TestMeanOf(t *testing.T) {
 	got := meanOf([][]float64{{1, 3}, {5, 7}})
-	want := Mean{Mean: 4, SD: math.Sqrt(20. / 3), SE: 2, Of: 2} // users' means are 2 and 6
+	want := Mean{Mean: 4, SD: math.Sqrt(20. / 3), SE: 2, Of: 2, ByUser: []float64{2, 6}}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
 	if one := meanOf([][]float64{{1, 3}}); one.SE != 1 {
 		t.Errorf("one user: %+v", one)
 	}
-	if one := meanOf([][]float64{{2}}); one != (Mean{Mean: 2, Of: 1}) {
+	if one := meanOf([][]float64{{2}}); !cmp.Equal(one, Mean{Mean: 2, Of: 1, ByUser: []float64{2}}) {
 		t.Errorf("one trial: %+v", one)
 	}
 }
 
 func TestRefusedSimulations(t *testing.T) {
 	for want, change := range map[string]func(*Simulation){
-		"0 users":                  func(s *Simulation) { s.Users = 0 },
-		"0 repeats":                func(s *Simulation) { s.Repeats = 0 },
-		"-1 workers":               func(s *Simulation) { s.Workers = -1 },
-		"no algorithms":            func(s *Simulation) { s.Algorithms = nil },
-		`algorithm "ucb" is`:       func(s *Simulation) { s.Algorithms = []slate.Algorithm{"ucb"} },
-		`algorithm "lsb" is`:       func(s *Simulation) { s.Algorithms = []slate.Algorithm{"lsb", "afsm", "lsb"} },
-		"mark 5 behind 5":          func(s *Simulation) { s.Marks = []int{5, 5} },
-		"mark 13 behind 5, of 12":  func(s *Simulation) { s.Marks = []int{5, 13} },
-		"afsm: slate: epsilon":     func(s *Simulation) { s.Options.Epsilon = -1 },
-		"slate: estimator: lambda": func(s *Simulation) { s.Ridge = -1 },
+		"0 users":                         func(s *Simulation) { s.Users = 0 },
+		"0 repeats":                       func(s *Simulation) { s.Repeats = 0 },
+		"-1 workers":                      func(s *Simulation) { s.Workers = -1 },
+		"no algorithms":                   func(s *Simulation) { s.Algorithms = nil },
+		`algorithm "ucb" is`:              func(s *Simulation) { s.Algorithms = []slate.Algorithm{"ucb"} },
+		`algorithm "lsb" is`:              func(s *Simulation) { s.Algorithms = []slate.Algorithm{"lsb", "afsm", "lsb"} },
+		"mark 5 behind 5":                 func(s *Simulation) { s.Marks = []int{5, 5} },
+		"mark 13 behind 5, of 12":         func(s *Simulation) { s.Marks = []int{5, 13} },
+		"afsm: slate: epsilon":            func(s *Simulation) { s.Options.Epsilon = -1 },
+		"slate: estimator: lambda":        func(s *Simulation) { s.Ridge = -1 },
+		"weights of 1 users, there are 3": func(s *Simulation) { s.Weights = make([][]float64, 1) },
+		"user 0: 0 weights of 6 topics":   func(s *Simulation) { s.Weights = make([][]float64, 3) },
+		"user 2, topic 5: weight -1": func(s *Simulation) {
+			s.Weights = [][]float64{make([]float64, 6), make([]float64, 6), {0, 0, 0, 0, 0, -1}}
+		},
+		"is no probability": func(s *Simulation) {
+			heavy := []float64{9, 9, 9, 9, 9, 9}
+			s.Weights = [][]float64{heavy, heavy, heavy}
+		},
 	} {
 		s := simulation(t)
 		s.Workers = 1 // of several, any may be the first to fail

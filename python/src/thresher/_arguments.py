@@ -18,6 +18,7 @@ __all__ = [
     "Device",
     "Method",
     "Metric",
+    "Published",
     "explained",
     "file_name",
     "flag",
@@ -25,6 +26,7 @@ __all__ = [
     "metric_name",
     "number",
     "probability",
+    "published_options",
     "renamed",
     "seconds",
     "text",
@@ -38,6 +40,11 @@ Euclidean distance; the names by which libraries and databases call them, such a
 
 Method: TypeAlias = str
 """``auto``, ``exact``, ``certain``, ``adaptive``, ``strict`` or a published one; docs/guarantee.md."""
+
+Published: TypeAlias = Mapping[str, float | str]
+"""Options of a published method: ``sigma`` (a number, ``"range"``, ``"data"`` or ``"bernstein"``), ``beta``,
+``sampling`` (``"with_replacement"`` or ``"without_replacement"``), ``bins``, ``union`` (``"published"`` or
+``"corrected"``), ``warm``; docs/guarantee.md says which method has which, and what is then guaranteed."""
 
 Device: TypeAlias = Literal["auto", "cpu", "cuda"]
 
@@ -105,6 +112,20 @@ def probability(value: Any, name: str) -> float:
     if not 0 < share < 1:
         raise ValueError(f"{name}: {share:g} is not within 0 and 1; methods 'certain' and 'exact' never fail")
     return share
+
+
+def published_options(value: Any) -> dict[str, float | str]:
+    """Return the options of a published method as JSON has them; which there are, the worker knows."""
+    if not isinstance(value, Mapping):
+        raise TypeError(f"published: {value!r}, expected a dict of options, such as {{'sigma': 1}}")
+    options: dict[str, float | str] = {}
+    for name, of in value.items():
+        called = text(name, "published: a name")
+        if isinstance(of, Integral) and not isinstance(of, bool):
+            options[called] = int(of)
+        else:
+            options[called] = of if isinstance(of, str) else number(of, f"published.{called}")
+    return options
 
 
 def flag(value: Any, name: str) -> bool:

@@ -20,6 +20,7 @@ from thresher._arguments import (
     Device,
     Method,
     Metric,
+    Published,
     explained,
     file_name,
     flag,
@@ -27,6 +28,7 @@ from thresher._arguments import (
     metric_name,
     number,
     probability,
+    published_options,
     renamed,
     seconds,
     text,
@@ -344,6 +346,7 @@ class Index:
         filter: npt.ArrayLike | None = None,
         exclude_self: bool = False,
         query_ids: npt.ArrayLike | None = None,
+        published: Published | None = None,
         plan: str | None = None,
         threads: int | None = None,
         progress: Progress = None,
@@ -389,6 +392,13 @@ class Index:
             what they may not return is named by `exclude`.
         query_ids : sequence (m,), optional
             Integers from 0 on or strings, which the result has beside its answers.
+        published : dict, optional
+            Options of a published method: ``{"sigma": 1}``, or ``"range"`` (the default), ``"data"``,
+            ``"bernstein"``; ``beta`` of banditmips-beta; ``sampling``, ``"with_replacement"`` or
+            ``"without_replacement"``; ``bins`` of bucket-ae, vectors a bin; ``union`` of boundedme,
+            ``"published"`` or ``"corrected"``; ``warm`` of banditmips, coordinates that are read once for
+            all queries. One that the method does not have is refused. docs/guarantee.md says what is
+            then guaranteed: with a sigma, for instance, what is promised rests on its being true.
         plan : str, optional
             The looks to take in place of the planner's choice; docs/planning.md.
         threads : int, optional
@@ -430,6 +440,8 @@ class Index:
         )
         width = self._add_k(k, m, fields, arrays)
         own = _ids.query_ids(query_ids, m)
+        if published is not None:
+            fields["published"] = published_options(published)
         if m == 0 or len(self) == 0:
             return self._without_search(given.rows, width, own)
         if width < 2**63:  # the worker refuses others

@@ -11,7 +11,19 @@ import numpy as np
 import numpy.typing as npt
 
 from thresher import _arrays
-from thresher._arguments import Deadline, Device, Method, Metric, flag, number, probability, text, whole
+from thresher._arguments import (
+    Deadline,
+    Device,
+    Method,
+    Metric,
+    Published,
+    flag,
+    number,
+    probability,
+    published_options,
+    text,
+    whole,
+)
 from thresher._arrays import Vectors
 from thresher._devices import depth
 from thresher._knn import as_index
@@ -41,6 +53,7 @@ def neighbours(
     metric: Metric | None = None,
     method: Method = "certain",
     delta: float = 0.01,
+    published: Published | None = None,
     join: Literal["union", "mutual"] | None = None,
     distances: bool = False,
     scores64: bool = False,
@@ -59,6 +72,8 @@ def neighbours(
             "method": text(method, "method"),
             "delta": probability(delta, "delta"),
         }
+        if published is not None:
+            fields["published"] = published_options(published)
         if join is not None:
             fields[{"union": "symmetric", "mutual": "mutual"}[join]] = True
         reply, out = index._call("graph", fields, progress=progress, deadline=deadline)
@@ -96,6 +111,7 @@ def knn_graph(
     device: Device = "auto",
     progress: Progress = None,
     deadline: Deadline = None,
+    published: Published | None = None,
     join: Literal["union", "mutual"] | None = None,
 ) -> csr_matrix:
     """Return the graph of the k nearest neighbours of each vector among the others.
@@ -111,6 +127,8 @@ def knn_graph(
         norms a `MetricWarning` says that long vectors are near to all.
     method, delta
         By ``certain``, the default, no row of the graph is wrong.
+    published : dict, optional
+        Options of a published method, as of `Index.search`.
     symmetric, mutual : bool
         Make the graph symmetric: connect two vectors if either is a neighbour of the other, or if
         both are. Their former names are ``join="union"`` and ``join="mutual"``.
@@ -141,6 +159,7 @@ def knn_graph(
         metric=metric,
         method=method,
         delta=delta,
+        published=published,
         join=join,
         distances=distances,
         scores64=scores64,

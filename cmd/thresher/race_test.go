@@ -1,6 +1,0 @@
-//go:build race
-
-package main
-
-// raced says that memory includes what the race detector notes.
-const raced = true

@@ -1,5 +1,0 @@
-//go:build !race
-
-package dense
-
-const underRace = false

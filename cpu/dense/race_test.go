@@ -1,6 +1,0 @@
-//go:build race
-
-package dense
-
-// underRace reduces the draws, since each takes ten times as long.
-const underRace = true

@@ -1,6 +1,0 @@
-//go:build race
-
-package cpu
-
-// UnderRace reduces the draws, since each takes ten times as long.
-const UnderRace = true
