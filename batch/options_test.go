@@ -206,3 +206,22 @@ func TestPublishedMethods(t *testing.T) {
 		}
 	}
 }
+
+// TestSmallSigma: with a sigma far below that of the data, bounds of different looks contradict each other, and the
+// answer is likely to be wrong, but has k vectors all the same.
+func TestSmallSigma(t *testing.T) {
+	const n, dim, m, k = 60, 512, 20, 3
+	rng := vectors.Rand(5)
+	rows, queries := vectors.Gaussian(rng, n, dim), vectors.Gaussian(rng, m, dim)
+	e := over(t, build(t, rows, dim, &collection.Options{Metric: collection.InnerProduct, Basis: collection.Raw, Seed: 1}), 2, nil)
+	for _, method := range []batch.Method{batch.BanditMIPS, batch.BanditMIPSAlpha, batch.BanditMIPSBeta, batch.BucketAE} {
+		for _, sigma := range []float64{1e-9, .01, .1, .3} {
+			resp := search(t, e, batch.Request{Queries: queries, K: k, Method: method, Published: batch.Published{Sigma: batch.Sigma{Given: sigma}}})
+			for j, a := range resp.Answers {
+				if len(a.IDs) != k {
+					t.Errorf("%s, sigma %g, query %d: %d ids", method, sigma, j, len(a.IDs))
+				}
+			}
+		}
+	}
+}

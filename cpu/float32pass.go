@@ -25,6 +25,7 @@ type float32Pass struct {
 	query      []float64                // the query in the order read; nil for basis Rotated
 	suffixNorm []float64                // norm of query from each of the collection's Bounds on
 	suffixMax  []float64                // greatest magnitude of query from each of Bounds on
+	lower      float64                  // k-th best lower bound of all looks by a sigma that was given
 }
 
 // float32Arm is a survivor with its running sums.
@@ -39,7 +40,7 @@ type float32Arm struct {
 // beginFloat32Pass lists the atoms that may be returned and that no look has seen.
 func (s *state) beginFloat32Pass() {
 	c := s.C
-	p := &float32Pass{arms: make([]float32Arm, 0, s.Goal.Allowed)}
+	p := &float32Pass{arms: make([]float32Arm, 0, s.Goal.Allowed), lower: math.Inf(-1)}
 	for i := range s.ShownFrom(s.NextPanel) {
 		p.arms = append(p.arms, float32Arm{i: uint32(i), bound: math.Inf(1)})
 	}
@@ -268,6 +269,11 @@ func (x *run) float32Look(ctx context.Context, s *state, l backend.Look, ruleFor
 			s.ScoreCounted(int(a.i))
 		}
 		p.arms = p.arms[:0]
+	case l.Rule == backend.MeanRadius && s.Goal.K > 0 && l.Sigma > 0:
+		// A sigma that is not true of the data makes bounds that contradict those of earlier looks. The k arms
+		// of the greatest upper bounds stay all the same, and the threshold for scores is not raised.
+		p.lower = max(p.lower, p.kthLower(s))
+		p.prune(min(p.lower, p.kthBound(s.Goal.K)))
 	case l.Rule == backend.MeanRadius && s.Goal.K > 0:
 		s.RaiseTo(p.kthLower(s))
 	}
@@ -309,6 +315,18 @@ func (p *float32Pass) kthLower(s *state) float64 {
 	}
 	slices.Sort(lower)
 	return lower[len(lower)-k]
+}
+
+// kthBound returns the k-th largest upper bound of the arms; -Inf if there are fewer.
+func (p *float32Pass) kthBound(k int) float64 {
+	if len(p.arms) < k {
+		return math.Inf(-1)
+	}
+	bounds := make([]float64, len(p.arms))
+	for i, a := range p.arms {
+		bounds[i] = a.bound
+	}
+	return bandit.KthLargest(bounds, k)
 }
 
 // scoreCandidates scores the n arms of greatest estimate that is at most the ceiling exactly, and

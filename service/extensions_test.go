@@ -15,7 +15,6 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/service/api"
 	"thresher/service/backup"
 	"thresher/service/catalog"
 	"thresher/service/extension"
@@ -156,6 +155,9 @@ func (n *notes) create(r extension.Call, w http.ResponseWriter) error {
 	}); err != nil {
 		return err
 	}
+	if one.Text == "" {
+		return problem.New(problem.InvalidValue, "a note has a text").In("text")
+	}
 	err = n.db.Update(func(tx *bbolt.Tx) error {
 		id, found, err := store.FindKey(notesIn(tx, "keys"), key, one.Text, one.Made)
 		if err != nil || found {
@@ -182,26 +184,36 @@ func (n *notes) create(r extension.Call, w http.ResponseWriter) error {
 	return r.Answer(http.StatusCreated, one)
 }
 
-func (n *notes) get(r extension.Call, _ http.ResponseWriter) error {
-	var one note
-	if err := n.db.View(func(tx *bbolt.Tx) (err error) {
-		text := notesIn(tx, "texts").Get([]byte(r.PathValue("id")))
+// find returns a note.
+func (n *notes) find(id string) (one note, err error) {
+	err = n.db.View(func(tx *bbolt.Tx) (err error) {
+		text := notesIn(tx, "texts").Get([]byte(id))
 		if text == nil {
-			return problem.New(problem.UnknownPath, "there is no note %s", r.PathValue("id"))
+			return problem.New(problem.UnknownPath, "there is no note %s", id)
 		}
 		one, err = readNote(text)
 		return err
-	}); err != nil {
+	})
+	return one, err
+}
+
+func (n *notes) get(r extension.Call, _ http.ResponseWriter) error {
+	one, err := n.find(r.PathValue("id"))
+	if err != nil {
 		return err
 	}
 	return r.Bounded(int64(len(one.Text)), func(context.Context) error { return r.Answer(http.StatusOK, one) })
 }
 
 func (n *notes) delete(r extension.Call, _ http.ResponseWriter) error {
-	if err := n.remove(r.PathValue("id")); err != nil {
+	one, err := n.find(r.PathValue("id"))
+	if err == nil {
+		err = n.remove(one.ID)
+	}
+	if err != nil {
 		return err
 	}
-	return r.Answer(http.StatusOK, api.Deleted{ID: r.PathValue("id"), Object: "note", Deleted: true})
+	return r.Answer(http.StatusOK, one)
 }
 
 func (n *notes) Description() []byte { return []byte(notesPart) }
@@ -235,7 +247,7 @@ paths:
       operationId: deleteNote
       summary: Delete a text
       responses:
-        '200': {description: It is gone, content: {application/json: {schema: {$ref: '#/components/schemas/Deleted'}}}}` + answersOfNotes + `
+        '200': {description: What was deleted, content: {application/json: {schema: {$ref: '#/components/schemas/Note'}}}}` + answersOfNotes + `
 components:
   schemas:
     Note:

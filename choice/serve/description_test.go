@@ -28,6 +28,15 @@ func TestDescription(t *testing.T) {
 		}
 		parts = append(parts, one.Description()...)
 	}
+	docs, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range table {
+		if r.Method != "GET" && !bytes.Contains(docs, []byte("`"+r.Method+" "+r.Pattern+"`")) {
+			t.Errorf("docs/operations.md does not list %s %s among the audited changes", r.Method, r.Pattern)
+		}
+	}
 	s.Description.CheckRoutes(t, table, func(path string) bool { return bytes.Contains(parts, []byte("\n  "+path+":\n")) })
 }
 

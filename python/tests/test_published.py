@@ -19,7 +19,8 @@ def index():
     ("method", "options", "plan", "guarantee"),
     [
         ("banditmips", {"sigma": np.float32(0.5)}, "sigma 0.5", "probabilistic"),
-        ("banditmips", {"sigma": "bernstein", "sampling": "with_replacement", "warm": np.int64(8)}, "warm 8", "probabilistic"),
+        ("banditmips", {"sigma": "bernstein", "warm": np.int64(8)}, "sigma bernstein, warm 8", "probabilistic"),
+        ("banditmips", {"sampling": "with_replacement"}, "sampling with_replacement", "probabilistic"),
         ("banditmips-alpha", {"sigma": "data"}, "sigma data", "heuristic"),
         ("banditmips-beta", {"sigma": "data"}, "sigma data", "heuristic"),
         ("banditmips-beta", {"beta": 0}, "beta 0", "probabilistic"),
