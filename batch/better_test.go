@@ -11,6 +11,7 @@ import (
 	"thresher/backend"
 	"thresher/batch"
 	"thresher/collection"
+	"thresher/internal/race"
 	"thresher/internal/vectors"
 )
 
@@ -25,6 +26,7 @@ func noneAlone() *batch.Options {
 // Few atoms above ceilings, few such queries, exclusions of atoms that are not among the best, and
 // queries of the same request without limits stay with the looks.
 func TestManyBetter(t *testing.T) {
+	race.Skip(t, "TestManyBetterTogether has such queries beside others")
 	const n, dim, m, most = 20000, 256, 24, 1500
 	rows := vectors.Embeddings(vectors.Rand(1), n+m, dim)
 	c := build(t, rows[:n*dim], dim, &collection.Options{Metric: collection.Cosine, Seed: 1})

@@ -13,11 +13,13 @@ import (
 	"thresher/backend/backendtest"
 	"thresher/batch"
 	"thresher/collection"
+	"thresher/internal/race"
 	"thresher/internal/vectors"
 )
 
 // TestCertificates recomputes every figure of every certificate.
 func TestCertificates(t *testing.T) {
+	race.Skip(t, "one goroutine")
 	const n, m = 1200, 6
 	for _, dim := range []int{8, 144, 300} {
 		if testing.Short() && dim == 300 {

@@ -11,6 +11,7 @@ import (
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/cpu"
+	"thresher/internal/race"
 	"thresher/internal/vectors"
 	"thresher/simd"
 )
@@ -205,6 +206,7 @@ func TestMinScoreBesideAGiant(t *testing.T) {
 // TestEpsilon checks that answers with an absolute or relative gap are within it, and that a
 // wide one saves work.
 func TestEpsilon(t *testing.T) {
+	race.Skip(t, "one goroutine")
 	const n, dim, m = 3000, 256, 8
 	rng := vectors.Rand(2)
 	rows := vectors.Gaussian(rng, n, dim)

@@ -157,6 +157,7 @@ func TestCertainMayScanDensely(t *testing.T) {
 // cheap, but not for Euclidean distance, and certificates say so. The CPU takes such looks at panels, so
 // answers and survivors are those of the plan with panels.
 func TestMixedCodes(t *testing.T) {
+	race.Skip(t, "one goroutine")
 	const dim = 384
 	rows := vectors.PowerLaw(vectors.Rand(2), 2000, dim)
 	costs := cpu.New(cpu.Options{Threads: 1}).Describe().Costs

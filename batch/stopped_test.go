@@ -10,6 +10,7 @@ import (
 	"thresher/backend/backendtest"
 	"thresher/batch"
 	"thresher/collection"
+	"thresher/internal/race"
 	"thresher/internal/vectors"
 )
 
@@ -83,6 +84,7 @@ func TestStoppedIsNotCertain(t *testing.T) {
 // TestStoppedRisk: a stopped answer keeps the delta and law of its method if a bound that can fail
 // dropped arms, and has none otherwise.
 func TestStoppedRisk(t *testing.T) {
+	race.Skip(t, "one goroutine")
 	const n, dim = 4000, 300
 	rows := vectors.Embeddings(vectors.Rand(5), n, dim)
 	c := build(t, rows, dim, &collection.Options{Seed: 1, Metric: collection.InnerProduct})

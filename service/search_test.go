@@ -158,6 +158,10 @@ func TestSearchNPZ(t *testing.T) {
 			for _, row := range want.Rows {
 				want.IDs = append(want.IDs, strings.Trim(ids[row], `"`))
 			}
+			if stated := got.Covers != nil; stated != (j == 0) {
+				t.Errorf("%v: answer %d covers %s", ids, j, got.Covers)
+			}
+			got.Covers = nil // TestPartsMerge
 			if d := cmp.Diff(want, got); d != "" || len(got.Scores64) != 2 {
 				t.Errorf("%v: %s", ids, d)
 			}

@@ -28,7 +28,7 @@ func (of Subject) words() (sure, chance string) {
 	case AllPairs:
 		return "no pair is missing", "each pair is missed with probability at most %g; no promise for all together"
 	case Pursuits:
-		return "every step takes the best atom", "a signal has a step that does not take the best atom with probability at most %g"
+		return "every step takes the best vector", "a signal has a step that does not take the best vector with probability at most %g"
 	}
 	return "none wrong", "each wrong with probability at most %g"
 }

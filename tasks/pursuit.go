@@ -88,7 +88,7 @@ func NewPursuit(e *batch.Engine, o PursuitOptions) (*Pursuit, error) {
 	case !(o.Delta > 0 && o.Delta < 1):
 		return refuse("delta", "%g is not in (0, 1)", o.Delta)
 	case c.Metric != collection.Cosine:
-		return refuse("vectors", "metric %s; a pursuit finds atoms by their directions, which is metric cosine", c.Metric)
+		return refuse("vectors", "metric %s; a pursuit finds vectors by their directions, which is metric cosine", c.Metric)
 	}
 	for i := range c.N {
 		if !(c.RowNorm(i) > 0) {

@@ -32,40 +32,40 @@ func newPursuitCommand(a *app) *cobra.Command {
 	f := &pursuitFlags{}
 	cmd := &cobra.Command{
 		Use:   "pursuit --vectors FILE --signals FILE --steps N",
-		Short: "Write signals as sums of few atoms: matching pursuit",
-		Long: `Write each signal as a sum of few atoms, the rows of --vectors, by matching pursuit: find
-the atom with the largest |inner product| with what is left of the signal, relative to the
-atom's length; subtract its share; repeat, --steps times. A file of one row is one signal.
+		Short: "Write signals as sums of few vectors: matching pursuit",
+		Long: `Write each signal as a sum of few vectors, the rows of --vectors, by matching pursuit: find
+the vector with the largest |inner product| with what is left of the signal, relative to the
+vector's length; subtract its share; repeat, --steps times. A file of one row is one signal.
 
 Atoms need not have length 1. They are found by their directions, and the coefficient of an
-atom v is <r, v>/|v|^2 for the rest r, so that signal and sum of coefficients times atoms, as
-they are in the file, differ by the residual. An atom of zeros has no direction and is
+vector v is <r, v>/|v|^2 for the rest r, so that signal and sum of coefficients times vectors, as
+they are in the file, differ by the residual. A vector of zeros has no direction and is
 refused. --nonnegative allows only positive coefficients.
 
---out gets a row for each term: signal, step, atom (row numbers; signal_id and atom_id where
+--out gets a row for each term: signal, step, vector (row numbers; signal_id and atom_id where
 the files have ids), coefficient, residual (length of what is left after the step) and pulls
-(coordinates of atoms read for it). Formats: .jsonl, .csv, .parquet, .npz, or JSON lines on
+(coordinates of vectors read for it). Formats: .jsonl, .csv, .parquet, .npz, or JSON lines on
 stdout. A signal of which nothing is left has fewer terms.
 
-Each step is a search; --method certain and exact always take the best atom of the residual
+Each step is a search; --method certain and exact always take the best vector of the residual
 as float32 holds it. By others a signal has a step that does not with probability at most
 delta, all its steps together. --sigma of the published methods is about products of a
-coordinate of the residual and one of an atom, each divided by the vector's length.`,
+coordinate of the residual and one of a vector, each divided by the vector's length.`,
 		Example: `  thresher pursuit --vectors notes.npy --signals song.npy --steps 5
-  thresher pursuit --vectors atoms.npy --signals spectra.parquet --steps 10 --nonnegative --out terms.csv`,
+  thresher pursuit --vectors vectors.npy --signals spectra.parquet --steps 10 --nonnegative --out terms.csv`,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runPursuit(cmd.Context(), f) },
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.atoms, "vectors", "", "`file` of atoms, or a collection made by build with --metric cosine; - is standard input")
-	fs.StringVar(&f.atomsColumn, vectorsColumnFlag, "", columnHelp("the atoms"))
+	fs.StringVar(&f.atoms, "vectors", "", "`file` of vectors, or a collection made by build with --metric cosine; - is standard input")
+	fs.StringVar(&f.atomsColumn, vectorsColumnFlag, "", columnHelp("the vectors"))
 	fs.StringVar(&f.signals, "signals", "", "`file` of signals, one a row; - is standard input")
 	fs.StringVar(&f.signalsColumn, "signals-column", "", columnHelp("the signals"))
 	a.reading.add(fs)
-	fs.StringVar(&f.ids, "ids", "", "`column` of the atoms' ids, written next to row numbers (default: the column id, if there is one)")
+	fs.StringVar(&f.ids, "ids", "", "`column` of the vectors' ids, written next to row numbers (default: the column id, if there is one)")
 	fs.StringVar(&f.out, "out", cli.Stdio, "`file` for the terms, ending in .jsonl, .csv, .parquet or .npz; - is JSON lines on stdout")
 	fs.IntVar(&f.steps, "steps", 0, "most terms of a signal")
-	fs.BoolVar(&f.nonnegative, "nonnegative", false, "only atoms with positive coefficients")
+	fs.BoolVar(&f.nonnegative, "nonnegative", false, "only vectors with positive coefficients")
 	fs.BoolVar(&f.force, "overwrite", false, "overwrite the output")
 	fs.BoolVar(&f.json, "json", false, "summary as one JSON object on stdout")
 	addSettings(cmd, append(batch.PublishedNames(), "method", "basis", "backend", "device", "delta", "seed", "threads", "chunk", "dense_limit", "read_limit", "kernels", "costs")...)
@@ -78,7 +78,7 @@ coordinate of the residual and one of an atom, each divided by the vector's leng
 func (f *pursuitFlags) check() error {
 	switch {
 	case f.atoms == "" || f.signals == "":
-		return errors.New("pursuit: --vectors and --signals name the files of atoms and signals")
+		return errors.New("pursuit: --vectors and --signals name the files of vectors and signals")
 	case stdinInputs(f.atoms, f.signals) > 1:
 		return errors.New("pursuit: only one input can be standard input")
 	case f.steps < 1:

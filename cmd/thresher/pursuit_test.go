@@ -218,7 +218,7 @@ func TestPursuitOfFewRows(t *testing.T) {
 		if err := json.Unmarshal([]byte(r.Out), &s); err != nil {
 			t.Fatal(err)
 		}
-		if s.Signals != 3 || s.Terms != 3 || s.Residual != 0 || s.Pulls == 0 || s.Atoms != 3 || s.Delta != 0 || !strings.Contains(s.Promise, "every step takes the best atom") {
+		if s.Signals != 3 || s.Terms != 3 || s.Residual != 0 || s.Pulls == 0 || s.Atoms != 3 || s.Delta != 0 || !strings.Contains(s.Promise, "every step takes the best vector") {
 			t.Errorf("%s: %s", name, r.Out)
 		}
 		if len(clitest.ReadFile(t, out)) < 300 {
