@@ -146,7 +146,7 @@ func TestGraphRefuses(t *testing.T) {
 	e := open(t, []float32{1, 0, 0, 1}, 2, collection.InnerProduct, 1)
 	one := open(t, []float32{1, 0}, 2, collection.InnerProduct, 1)
 	for field, make := range map[string]func() (*join.Graph, error){
-		"k":     func() (*join.Graph, error) { return join.NewGraph(e, join.GraphOptions{}) },
+		"k":       func() (*join.Graph, error) { return join.NewGraph(e, join.GraphOptions{}) },
 		"vectors": func() (*join.Graph, error) { return join.NewGraph(one, join.GraphOptions{K: 1}) },
 	} {
 		var bad *batch.RequestError

@@ -12,7 +12,7 @@ import (
 // Cost is what a run of a figure took where it was measured: on an Intel Xeon (family 6, model 207).
 type Cost struct {
 	Seconds float64 `json:"processor_seconds"`
-	MiB     int     `json:"mib"`     // the most memory that was resident
+	MiB     int     `json:"mib"` // the most memory that was resident
 }
 
 //go:embed costs.csv
