@@ -50,7 +50,7 @@ func steps(lo, hi float64) []float64 {
 // ladder returns 1, 2, 5, 10, ... from the last step at most lo to the first at least hi;
 // over many decades only powers of ten.
 func ladder(lo, hi float64) []float64 {
-	const few = 3 // decades
+	const few = 2 // decades
 	factors := []float64{1, 2, 5}
 	if math.Log10(hi/lo) > few {
 		factors = factors[:1]
