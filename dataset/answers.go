@@ -68,18 +68,7 @@ func Covering(spool io.ReadSeeker, covers json.RawMessage) EachResult {
 	}
 }
 
-// AssembleNPZ writes an uncompressed npz with answers_version, ids [m,k], rows int64 [m,k], scores float32
-// [m,k], scores64 float64 [m,k], pulls int64 [m], exact bool [m], complete bool [m], guarantee, texts [m], delta
-// and epsilon float64 [m], and query_ids [m] where queries have ids. ids and query_ids are int64 while all are whole
-// numbers and fit, else uint64, with counts int64 [m] of the ids, else texts; without ids they are the rows, and
-// id_kind is "row". Rows of fewer than k answers are padded with id -1, 2^64-1 or the empty text, row -1 and score
-// -Inf. rows and scores64 are omitted if they are not known. Records must be in the order of their queries, from 0
-// without gaps. Certificates are omitted.
-func AssembleNPZ(spool io.ReadSeeker, k int, out io.Writer) error {
-	return WriteNPZ(Covering(spool, nil), k, out)
-}
-
-// WriteResultsNPZ writes results in memory as AssembleNPZ writes those of a spool.
+// WriteResultsNPZ writes results in memory as WriteNPZ does.
 func WriteResultsNPZ(results []Result, k int, out io.Writer) error {
 	return WriteNPZ(func(do func(i int64, r *Result) error) error {
 		for i := range results {
@@ -95,7 +84,14 @@ func WriteResultsNPZ(results []Result, k int, out io.Writer) error {
 	}, k, out)
 }
 
-// WriteNPZ writes results as AssembleNPZ does, and the array covers, bytes of JSON, if the first has it.
+// WriteNPZ writes results as an uncompressed npz with answers_version, ids [m,k], rows int64 [m,k], scores float32
+// [m,k], scores64 float64 [m,k], pulls int64 [m], exact bool [m], complete bool [m], guarantee, texts [m], delta
+// and epsilon float64 [m], and query_ids [m] where queries have ids. ids and query_ids are int64 while all are whole
+// numbers and fit, else uint64, with counts int64 [m] of the ids, else texts; without ids they are the rows, and
+// id_kind is "row". Rows of fewer than k answers are padded with id -1, 2^64-1 or the empty text, row -1 and score
+// -Inf. rows and scores64 are omitted if they are not known. Records must be in the order of their queries, from 0
+// without gaps. Certificates are omitted.
+// The array covers, bytes of JSON, is there if the first result has it.
 func WriteNPZ(each EachResult, k int, out io.Writer) error {
 	if k < 1 {
 		return fmt.Errorf("k = %d is below 1", k)
@@ -116,16 +112,12 @@ func WriteNPZ(each EachResult, k int, out io.Writer) error {
 	return writeTable(out, NPZ, "answers", t)
 }
 
-// AssembleParquet writes the columns query int64, ids and rows list<int64>, scores list<float>, scores64
+// WriteParquet writes results as the columns query int64, ids and rows list<int64>, scores list<float>, scores64
 // list<double>, pulls int64, exact bool, complete bool, guarantee string, delta and epsilon double, and query_id
 // where queries have ids, compressed with snappy. ids and query_id are int64 while all are whole numbers and fit,
 // else uint64, else strings. rows and scores64 are omitted if they are not known. The metadata state answers_version
 // and, if ids are row numbers, id_kind. Records may be in any order. Certificates are omitted.
-func AssembleParquet(spool io.ReadSeeker, out io.Writer) error {
-	return WriteParquet(Covering(spool, nil), out)
-}
-
-// WriteParquet writes results as AssembleParquet does, and covers in the metadata, if the first has it.
+// Those of the first result's covers are there if it has them.
 func WriteParquet(each EachResult, out io.Writer) error {
 	var form answersForm
 	err := each(func(_ int64, r *Result) error {

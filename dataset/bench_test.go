@@ -115,8 +115,8 @@ func BenchmarkAssemble(b *testing.B) {
 		spool = AppendRecord(spool, &r)
 	}
 	for name, write := range map[string]func(io.ReadSeeker) error{
-		"npz":     func(s io.ReadSeeker) error { return AssembleNPZ(s, k, io.Discard) },
-		"parquet": func(s io.ReadSeeker) error { return AssembleParquet(s, io.Discard) },
+		"npz":     func(s io.ReadSeeker) error { return WriteNPZ(Covering(s, nil), k, io.Discard) },
+		"parquet": func(s io.ReadSeeker) error { return WriteParquet(Covering(s, nil), io.Discard) },
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

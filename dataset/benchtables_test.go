@@ -102,10 +102,10 @@ func BenchmarkResults(b *testing.B) {
 			lines = AppendJSONL(lines, &r, kind == "whole")
 		}
 		var npz, parquet bytes.Buffer
-		if err := AssembleNPZ(bytes.NewReader(spool), 10, &npz); err != nil {
+		if err := WriteNPZ(Covering(bytes.NewReader(spool), nil), 10, &npz); err != nil {
 			b.Fatal(err)
 		}
-		if err := AssembleParquet(bytes.NewReader(spool), &parquet); err != nil {
+		if err := WriteParquet(Covering(bytes.NewReader(spool), nil), &parquet); err != nil {
 			b.Fatal(err)
 		}
 		csv, long := []byte("query,id,score\n"), []byte{}

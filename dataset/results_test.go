@@ -107,9 +107,9 @@ func assemble(t *testing.T, rs []Result, k int, ext string) (string, error) {
 	spool := spoolOf(rs)
 	switch ext {
 	case ".npz":
-		return path, AssembleNPZ(spool, k, f)
+		return path, WriteNPZ(Covering(spool, nil), k, f)
 	case ".parquet":
-		return path, AssembleParquet(spool, f)
+		return path, WriteParquet(Covering(spool, nil), f)
 	case ".ivecs":
 		return path, AssembleIVecs(spool, k, f)
 	}
@@ -283,7 +283,7 @@ func TestWriteResultsNPZ(t *testing.T) {
 		{3, good}, {5, good}, {1, nil}, {0, good}, {2, good}, {3, good[1:]}, {1, []Result{{Rows: []int64{1}, Scores: []float32{1, 2}}}},
 	} {
 		var want, got bytes.Buffer
-		wantErr, gotErr := AssembleNPZ(spoolOf(c.rs), c.k, &want), WriteResultsNPZ(c.rs, c.k, &got)
+		wantErr, gotErr := WriteNPZ(Covering(spoolOf(c.rs), nil), c.k, &want), WriteResultsNPZ(c.rs, c.k, &got)
 		if (wantErr == nil) != (gotErr == nil) || wantErr == nil && !bytes.Equal(want.Bytes(), got.Bytes()) {
 			t.Errorf("k %d: %d bytes (%v), from a spool %d bytes (%v)", c.k, got.Len(), gotErr, want.Len(), wantErr)
 		}

@@ -103,8 +103,8 @@ func written(each func(name string, write func(out io.Writer) error)) {
 				for i := range results {
 					spool = AppendRecord(spool, &results[i])
 				}
-				add(name+"spool npz", func(out io.Writer) error { return AssembleNPZ(bytes.NewReader(spool), size.k, out) })
-				add(name+"spool parquet", func(out io.Writer) error { return AssembleParquet(bytes.NewReader(spool), out) })
+				add(name+"spool npz", func(out io.Writer) error { return WriteNPZ(Covering(bytes.NewReader(spool), nil), size.k, out) })
+				add(name+"spool parquet", func(out io.Writer) error { return WriteParquet(Covering(bytes.NewReader(spool), nil), out) })
 				add(name+"ivecs", func(out io.Writer) error { return AssembleIVecs(bytes.NewReader(spool), size.k, out) })
 				add(name+"fvecs", func(out io.Writer) error { return AssembleScores(bytes.NewReader(spool), size.k, FVecs, out) })
 				add(name+"fbin", func(out io.Writer) error { return AssembleScores(bytes.NewReader(spool), size.k, FBin, out) })
