@@ -20,6 +20,9 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if bytes.Contains(text, []byte("No results are here yet.")) {
+		t.Error("docs/papers lacks the results of a figure")
+	}
 	pictures["../papers.md"] = text
 	for name, want := range pictures {
 		path := filepath.Join(results, name)
