@@ -16,7 +16,7 @@ var write = flag.Bool("write", false, "write docs/papers.md and the pictures in 
 // -write` writes them, and git shows what changed.
 func TestPage(t *testing.T) {
 	const page, results = "../../docs/papers.md", "../../docs/papers"
-	text, pictures, err := Page(os.DirFS(results), "papers")
+	text, pictures, err := makePage(os.DirFS(results), "papers")
 	if err != nil {
 		t.Fatal(err)
 	}

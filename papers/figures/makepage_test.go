@@ -30,10 +30,10 @@ var (
 // maxDrawing is the size in bytes above which the page shows a picture of pixels in place of a drawing, if that is smaller.
 const maxDrawing = 60 << 10
 
-// Page makes the page about all figures from the folder of their results: results/ID/points.csv and settings.yaml, as Run
+// makePage makes the page about all figures from the folder of their results: results/ID/points.csv and settings.yaml, as Run
 // leaves them. It returns the page, whose links begin with the base name of results, and its pictures by their names within results.
 // A figure without results has a row that says so; it is an error if one was computed with other settings than it has now.
-func Page(results fs.FS, base string) (page []byte, pictures map[string][]byte, err error) {
+func makePage(results fs.FS, base string) (page []byte, pictures map[string][]byte, err error) {
 	var sections []*section
 	for _, f := range All() {
 		s, err := newSection(results, f)
