@@ -43,5 +43,5 @@ func ExampleCertificate() {
 	// method certain guarantee certain exact true stopped by done
 	// read less than a quarter of the coordinates of rows: true
 	// nothing left open: true
-	// no better atom can have been dropped below true
+	// no better vector can have been dropped below true
 }

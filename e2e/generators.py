@@ -100,6 +100,7 @@ def settle(case: Any) -> None:
         if options.get("method") not in (None, "auto", "exact", "certain", "adaptive"):
             options["method"] = "auto"  # other methods need special collections
         options.pop("plan", None)  # so do plans
+        options.pop("published", None)  # options of those other methods
         for name in {"filter", "allow", "exclude", "deny"} & options.keys():
             options[name] = whole(options[name])
         if "min_score" in options:  # which may be greater

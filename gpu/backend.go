@@ -116,7 +116,7 @@ func (b *Backend) Load(ctx context.Context, c *collection.Collection) (backend.R
 		}
 		rest, left := withoutFailed(machines, failed)
 		if len(rest) == 0 || len(left) == 0 || ctx.Err() != nil {
-			return nil, fmt.Errorf("loading %d atoms of dimension %d: %w", c.N, c.Dim, err)
+			return nil, fmt.Errorf("loading %d vectors of dimension %d: %w", c.N, c.Dim, err)
 		}
 		b.leaveOut(left)
 		machines = rest
