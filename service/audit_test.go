@@ -55,7 +55,8 @@ func TestEveryChangeIsAudited(t *testing.T) {
 			method = strings.ToUpper(method)
 			name := method + " " + pattern
 			changes := method != "GET" && !slices.ContainsFunc(reading, func(end string) bool { return strings.HasSuffix(pattern, end) })
-			if changes && !strings.Contains(string(docs), "`"+name+"`") {
+			ofTests := strings.HasPrefix(pattern, "/v1/notes") || strings.HasSuffix(pattern, "/tally") // of the extensions that tests make
+			if changes && !ofTests && !strings.Contains(string(docs), "`"+name+"`") {
 				t.Errorf("docs/operations.md does not list %s among the audited changes", name)
 			}
 			path := strings.NewReplacer("{name}", "none", "{id}", "none", "{kind}", "internal", "{version}", "1", "{file}", "none").Replace(pattern)
@@ -79,7 +80,7 @@ func TestEveryChangeIsAudited(t *testing.T) {
 		}
 	}
 	s.stopAll()
-	if len(want) < 4*15 {
+	if len(want) < 4*14 {
 		t.Errorf("%d requests to change something", len(want))
 	}
 	for _, l := range s.audits() {
