@@ -29,7 +29,7 @@ test-deploy: ## the files of deploy: manifests, units and rules are decoded and 
 # Without tests that have nothing for the race detector and take seconds under it; each says why (internal/race). `make test` runs
 # them, with more data, and `make race-whole` runs all.
 race: ## the suite under the race detector: packages in which it can find something, without tests of one goroutine
-	$(call each,packages=$$($(CURDIR)/.ci/concurrent); test -z "$$packages" || $(GO) test -race -short -vet=off -timeout 18m $$packages)
+	$(call each,packages=$$($(CURDIR)/.ci/concurrent); test -z "$$packages" || $(GO) test -race -short -vet=off -timeout 30m $$packages)
 
 race-whole: ## the whole suite under the race detector, half an hour
 	$(call each,$(GO) test -race -vet=off -timeout 90m ./...)

@@ -16,10 +16,10 @@ NIGHTLY = test-drawn race-whole kernel-sets test-cuda-schedules selftest mutants
 
 # Seconds; 600 where there is no line.
 LIMIT_packages = 900
-LIMIT_e2e = 1200
-LIMIT_test = 1200
-LIMIT_race = 1200
-LIMIT_test-cuda = 1200
+LIMIT_e2e = 1800
+LIMIT_test = 1800
+LIMIT_race = 2400
+LIMIT_test-cuda = 1800
 LIMIT_test-deploy = 900
 LIMIT_race-whole = 7200
 LIMIT_test-drawn = 7200

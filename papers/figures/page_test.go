@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"thresher/internal/race"
 )
 
 var write = flag.Bool("write", false, "write docs/papers.md and the pictures in docs/papers")
@@ -15,6 +17,7 @@ var write = flag.Bool("write", false, "write docs/papers.md and the pictures in 
 // TestPage: docs/papers.md and its pictures are what the tables in docs/papers give. `go test ./papers/figures -run '^TestPage$'
 // -write` writes them, and git shows what changed.
 func TestPage(t *testing.T) {
+	race.Skip(t, "one goroutine")
 	const page, results = "../../docs/papers.md", "../../docs/papers"
 	text, pictures, err := makePage(os.DirFS(results), "papers")
 	if err != nil {

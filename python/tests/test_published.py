@@ -69,5 +69,5 @@ def test_graph(index):
     """The graph of an index takes them, too."""
     pytest.importorskip("scipy")
     assert thresher.knn_graph(index, 2, method="banditmips", published={"sigma": 3}).shape == (60, 60)
-    with pytest.raises(ValueError, match="published.sigma: method certain has no such option"):
+    with pytest.raises(ValueError, match=r"published\.sigma: method certain has no such option"):
         thresher.knn_graph(index, 2, published={"sigma": 3})
