@@ -1,10 +1,14 @@
-"""The programs that binaries.sh left in build/device, unpacked where they can be run."""
+"""The programs that binaries.sh left in build/device, unpacked where they can be run.
+
+    binaries.py FILE..    packs programs and removes them, as binaries.sh has it do"""
 
 from __future__ import annotations
 
-import gzip
+import hashlib
+import lzma
 import os
 import shutil
+import sys
 import tarfile
 import tempfile
 from pathlib import Path
@@ -25,20 +29,26 @@ def cache() -> Path:
 
 
 def packed(name: str) -> Path:
-    return DEVICE / f"{name}.gz"
+    return DEVICE / f"{name}.xz"
+
+
+def pack(program: Path) -> None:
+    """Puts a packed file in the place of a program."""
+    with program.open("rb") as source, lzma.open(program.with_name(f"{program.name}.xz"), "wb", preset=2) as target:
+        shutil.copyfileobj(source, target)
+    program.unlink()
 
 
 def unpacked(name: str) -> Path:
-    """A program, unpacked by the first who asks for it. Its name has the checksum that ends the packed file, since a
-    copy of the tree may have lost the times."""
+    """A program, unpacked by the first who asks for it. Its name has a digest of the packed file, since a copy of the
+    tree may have lost the times."""
     of = packed(name)
     with of.open("rb") as source:
-        source.seek(-8, os.SEEK_END)
-        to = cache() / f"{name}-{source.read(4).hex()}"
+        to = cache() / f"{name}-{hashlib.sha256(source.read()).hexdigest()[:8]}"
     if to.exists():
         return to
     part = to.with_name(f"{to.name}.{os.getpid()}")
-    with gzip.open(of) as source, part.open("wb") as target:
+    with lzma.open(of) as source, part.open("wb") as target:
         shutil.copyfileobj(source, target)
     part.chmod(0o755)
     part.replace(to)
@@ -53,3 +63,8 @@ def selftest() -> Path | None:
     with tarfile.open(of) as files:
         files.extractall(cache() / "selftest")
     return cache() / "selftest"
+
+
+if __name__ == "__main__":
+    for file in sys.argv[1:]:
+        pack(Path(file))

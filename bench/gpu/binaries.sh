@@ -47,7 +47,7 @@ done
 mv $out/selftest build/selftest/selftest
 tar -C build/selftest -czf $out/selftest.tar.gz selftest ptx
 PYTHONPATH=bench ${PYTHON:-python3} bench/gpu/text.py $out/records.gz
-gzip -n $out/thresher $out/gpu.test $out/device.test
+${PYTHON:-python3} bench/gpu/binaries.py $out/thresher $out/gpu.test $out/device.test
 tree=0
 if files=$(git ls-files --cached --others --exclude-standard 2>/dev/null); then
   tree=$(echo "$files" | tr '\n' '\0' | xargs -0 du -cb 2>/dev/null | awk '$2 == "total" {n += $1} END {print int(n / 1048576) + 1}')

@@ -7,7 +7,6 @@ targets, the page. They need the standard library alone; `make gpu-rehearsal` ru
 from __future__ import annotations
 
 import contextlib
-import gzip
 import io
 import json
 import os
@@ -252,8 +251,10 @@ class Packed(unittest.TestCase):
         ):
             found = []
             for text in ("echo one", "echo one", "echo two"):
-                (Path(name) / "some.gz").write_bytes(gzip.compress(f"#!/bin/sh\n{text}\n".encode(), mtime=0))
-                os.utime(Path(name) / "some.gz", (0, 0))
+                (Path(name) / "some").write_text(f"#!/bin/sh\n{text}\n")
+                binaries.pack(Path(name) / "some")
+                self.assertFalse((Path(name) / "some").exists())
+                os.utime(Path(name) / "some.xz", (0, 0))
                 found.append(binaries.unpacked("some"))
             self.assertEqual((found[0], found[0] == found[2]), (found[1], False))
             self.assertEqual([parts.run([p], 9, Path(name) / "log")[1] for p in found[1:]], ["one\n", "two\n"])

@@ -151,8 +151,13 @@ func (a *app) runPapers(ctx context.Context, f *paperRunFlags, ids []string) err
 
 func (a *app) printFigure(r *figures.Result) {
 	verdict := string(r.Verdict)
-	if r.Verdict == figures.Not {
+	switch {
+	case r.Verdict == figures.Not:
 		verdict = "not reproduced"
+	case r.Rows == 0:
+		verdict = "nothing computed"
+	case verdict == "":
+		verdict = "no verdict"
 	}
 	text := fmt.Sprintf("%s: %s; %d points in %.1f s", r.ID, verdict, r.Points, r.Seconds)
 	if r.Resumed > 0 {

@@ -55,9 +55,9 @@ type Result struct {
 	Points  int       `json:"points"`  // of the figure
 	Resumed int       `json:"resumed"` // of them, computed by former runs
 	Rows    int       `json:"rows"`
-	Missing []Missing `json:"missing"` // points that were left out
-	Verdict Verdict   `json:"verdict,omitempty"`
-	Seconds float64   `json:"seconds"` // of this run
+	Missing []Missing `json:"missing"`           // points that were left out
+	Verdict Verdict   `json:"verdict,omitempty"` // none of a smoke run, or if nothing was computed
+	Seconds float64   `json:"seconds"`           // of this run
 }
 
 // Missing is a point that was left out, and why.
@@ -378,7 +378,7 @@ func guarded(do func() error) (err error) {
 func (r *figureRun) finish(rows []Row) (Note, error) {
 	var note Note
 	if len(rows) == 0 {
-		note = Note{Seen: "Nothing was computed.", Verdict: Not}
+		note.Seen = "Nothing was computed."
 	} else {
 		d, err := describeRows(r.f, r.settings, rows)
 		if err != nil {
@@ -389,7 +389,9 @@ func (r *figureRun) finish(rows []Row) (Note, error) {
 				return Note{}, err
 			}
 		}
-		note = d.note
+		if note = d.note; r.o.Size == Smoke {
+			note.Verdict = ""
+		}
 	}
 	return note, replaceFile(filepath.Join(r.dir, NoteFile), r.noteText(note, len(rows) > 0))
 }
@@ -397,8 +399,13 @@ func (r *figureRun) finish(rows []Row) (Note, error) {
 func (r *figureRun) noteText(n Note, drawn bool) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# %s\n%s (%s, %s), size %s, seed %d.\n\n", r.f.ID, r.f.Title, r.f.Paper, r.f.Shows, r.o.Size, r.o.Seed)
-	fmt.Fprintf(&b, "%s %s %s\n\n", n.Says, n.Seen, n.Why)
-	fmt.Fprintf(&b, "Verdict: %s. Ours: %s. Theirs: %s.\n", n.Verdict, orNone(n.Ours), orNone(n.Theirs))
+	fmt.Fprintf(&b, "%s\n", strings.TrimSpace(n.Says+" "+n.Seen+" "+n.Why))
+	switch {
+	case n.Verdict != "":
+		fmt.Fprintf(&b, "\nVerdict: %s. Ours: %s. Theirs: %s.\n", n.Verdict, orNone(n.Ours), orNone(n.Theirs))
+	case drawn:
+		fmt.Fprintf(&b, "\nNo verdict: a run of size %s shows only that the figure can be computed.\n", r.o.Size)
+	}
 	if len(r.missing) > 0 {
 		fmt.Fprintf(&b, "\n%d of %d points were left out:\n", len(r.missing), len(r.points))
 		for _, m := range r.missing {

@@ -62,7 +62,7 @@ func read(t *testing.T, name ...string) []byte {
 // TestResume: a run that is stopped in the middle goes on where it was, no point is computed twice, and the table is that of
 // a run that was not stopped.
 func TestResume(t *testing.T) {
-	whole := RunOptions{Figures: []*Figure{counted(map[string]int{}, never)}, Out: t.TempDir(), Size: Smoke, Seed: 7, Threads: 1}
+	whole := RunOptions{Figures: []*Figure{counted(map[string]int{}, never)}, Out: t.TempDir(), Size: Quick, Seed: 7, Threads: 1}
 	if _, err := Run(context.Background(), whole); err != nil {
 		t.Fatal(err)
 	}
@@ -87,8 +87,8 @@ func TestResume(t *testing.T) {
 		t.Errorf("%v, want that the folder is in the way", err)
 	}
 	for wrong, change := range map[string]func(*RunOptions){
-		"seed: 7; now seed: 8":          func(o *RunOptions) { o.Seed = 8 },
-		"size: smoke, value: [200, 400": func(o *RunOptions) { o.Size = Quick },
+		"seed: 7; now seed: 8":      func(o *RunOptions) { o.Seed = 8 },
+		"size: quick, value: [1000": func(o *RunOptions) { o.Size = Smoke },
 	} {
 		other := o
 		other.Resume = true
@@ -132,7 +132,7 @@ func TestFiles(t *testing.T) {
 		}
 		return nil
 	}
-	o := RunOptions{Figures: []*Figure{counted(map[string]int{}, missing)}, Out: filepath.Join(t.TempDir(), "new"), Size: Smoke, Threads: 1}
+	o := RunOptions{Figures: []*Figure{counted(map[string]int{}, missing)}, Out: filepath.Join(t.TempDir(), "new"), Size: Quick, Threads: 1}
 	var done []float64
 	o.Progress = func(f *Figure, points float64, total int) {
 		if f.ID != "banditmips-9" || total != 4 {
