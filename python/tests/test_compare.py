@@ -92,7 +92,7 @@ def test_names_of_the_reports(right, poor, vectors, queries):
     checked = thresher.verify(poor, vectors, queries, metric="ip")
     assert checked.report["wrong"] == 10 and checked.report["checked"] == 30 and checked.report["k"] == 5
     assert checked.report["metric"] == "ip" and len(checked.defects) == 10
-    assert checked.defects[0]["query"] == 0 and f"lacks atom {right[0, 0]}, better by" in checked.defects[0]["what"]
+    assert checked.defects[0]["query"] == 0 and f"lacks vector {right[0, 0]}, better by" in checked.defects[0]["what"]
 
 
 def test_verify(right, poor, vectors, queries):
