@@ -42,7 +42,7 @@ func (n Naming) ID(row int64) int64 {
 //	  {"ids":[7,1],"rows":[6,0],"scores":[2.5,0.1],"scores64":[2.5,0.1000000001],
 //	   "complete":true,"guarantee":"certain","delta":0,"certificate":{..},"rounds":[..]},
 //	  {"ids":[],"scores":[],"complete":false,"guarantee":"bound","delta":0,"open_bound":17.25}],
-//	 "warnings":["k 10 cut to the 2 atoms there are"]}
+//	 "warnings":["k 10 cut to the 2 vectors there are"]}
 //
 // Optional members: covers before results, if s has it, rows, scores64, certificate and rounds if s includes them, open_bound if an
 // answer is not complete and a bound is known, warnings if there are any. If the metric is l2,
