@@ -263,8 +263,11 @@ fairness: $(LOADING) ## latency of one client next to large searches and many cl
 slow-bodies: $(LOADING) ## latency of a search while other clients send slowly
 	$(LOADING) slowbody $(SLOWBODY)
 
+# kills of a process that writes a folder of vectors
+KILLS ?= 1000
 crash: $(LOADING) ## kill -9 while collections, files, jobs and tournaments are written; then recovery of damaged data folders
 	$(LOADING) crash $(DRAWN) -crashes $(CRASHES) $(CRASH)
+	$(GO) test ./segments/folder -run 'TestKill$$' -timeout 4h -kills $(KILLS)
 
 BACKUPS ?= 100
 backup-drill: $(LOADING) ## backups while three tournaments are judged, each restored: no acknowledged result is missing; BACKUP=-plain copies files and must lose some

@@ -1,9 +1,11 @@
 package thresher
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"thresher/batch"
 	"thresher/dataset"
@@ -30,18 +32,26 @@ type (
 	VerifySummary = tasks.VerifySummary
 )
 
-// mostCompared is the number of queries that are searched and compared together.
-const mostCompared = 1024
+// maxCompared is the number of queries that are searched and compared together.
+const maxCompared = 1024
 
 // Recall measures the recall of answers of any origin, one a query of req, against the best vectors, which it
 // searches as req says, by method Certain unless that names another. visit, if not nil, is told of each answer, in order.
 // Without K, that of the longest answer is taken. It is tasks.ErrUnfinished if the time does not suffice.
 func (x *Index) Recall(ctx context.Context, req Request, answers []Stated, visit func(*Compared) error) (*RecallSummary, error) {
+	if err := tasks.CheckPublished("recall", cmp.Or(req.Method, Certain), &req.Published); err != nil {
+		return nil, err
+	}
+	x, leave, err := x.now(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	c, parts, err := x.compare(ctx, req, answers, nil)
 	if err != nil {
 		return nil, err
 	}
-	return tasks.Recall(ctx, c, parts, visit)
+	return tasks.Recall(ctx, c, parts, x.renumbered(visit))
 }
 
 // Certify proves or corrects answers of any origin, one a query of req: their vectors are candidates of a
@@ -49,12 +59,20 @@ func (x *Index) Recall(ctx context.Context, req Request, answers []Stated, visit
 // Response has the best vectors with their certificates. What was not proven in time is kept as it was.
 // visit is as in Recall.
 func (x *Index) Certify(ctx context.Context, req Request, answers []Stated, visit func(*Compared) error) (*Response, *CertifySummary, error) {
+	if err := tasks.CheckPublished("certify", cmp.Or(req.Method, Certain), &req.Published); err != nil {
+		return nil, nil, err
+	}
+	x, leave, err := x.now(ctx, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer leave()
 	proven := &batch.Response{}
 	c, parts, err := x.compare(ctx, req, answers, proven)
 	if err != nil {
 		return nil, nil, err
 	}
-	summary, err := tasks.Certify(ctx, c, parts, visit)
+	summary, err := tasks.Certify(ctx, c, parts, x.renumbered(visit))
 	return x.respond(proven), summary, err
 }
 
@@ -73,7 +91,12 @@ func (x *Index) compare(ctx context.Context, req Request, answers []Stated, prov
 		return nil, nil, &batch.RequestError{Field: "goals", Query: -1, Err: fmt.Errorf("%d for %d queries", len(req.Goals), m)}
 	}
 	longest := 0
+	answers = slices.Clone(answers)
 	for j, a := range answers {
+		if a.Rows, err = x.rowsOf(j, a.Rows); err != nil {
+			return nil, nil, err
+		}
+		answers[j].Rows = a.Rows
 		if a.Scores != nil && len(a.Scores) != len(a.Rows) {
 			return nil, nil, fmt.Errorf("answer %d: %d scores of %d rows", j, len(a.Scores), len(a.Rows))
 		}
@@ -94,7 +117,7 @@ func (x *Index) compare(ctx context.Context, req Request, answers []Stated, prov
 	for _, g := range req.Goals {
 		most = max(most, g.K)
 	}
-	oracle, err := verify.NewLazyOracle(x.atoms.Rows, x.Dim(), x.Metric())
+	oracle, err := verify.NewLazyOracleOf(x.atoms)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -103,14 +126,17 @@ func (x *Index) compare(ctx context.Context, req Request, answers []Stated, prov
 
 // parts searches the best vectors of queries, those of their answers first.
 func (x *Index) parts(ctx context.Context, all Request, answers []Stated, proven *batch.Response) tasks.Parts {
+	published := slices.Contains(batch.PublishedMethods(), all.Method)
 	return func(yield func(*tasks.Part, error) bool) {
-		for lo := 0; lo < len(answers); lo += mostCompared {
-			hi := min(lo+mostCompared, len(answers))
+		for lo := 0; lo < len(answers); lo += maxCompared {
+			hi := min(lo+maxCompared, len(answers))
 			req := x.between(all, lo, hi)
 			stated := make([]dataset.Result, hi-lo)
 			for i, a := range answers[lo:hi] {
 				stated[i] = dataset.Result{Query: int64(lo + i), Rows: a.Rows, Scores: a.Scores}
-				req.Goals[i].Candidates = a.Rows
+				if !published { // which take none
+					req.Goals[i].Candidates = a.Rows
+				}
 			}
 			resp, err := x.runs.Search(ctx, req)
 			if resp == nil || errors.Is(err, context.Canceled) {
@@ -136,6 +162,9 @@ func (x *Index) parts(ctx context.Context, all Request, answers []Stated, proven
 func (x *Index) between(all Request, lo, hi int) Request {
 	req := all
 	req.Queries, req.Part = all.Queries[lo*x.Dim():hi*x.Dim()], true
+	if all.Queries64 != nil {
+		req.Queries64 = all.Queries64[lo*x.Dim() : hi*x.Dim()]
+	}
 	req.Goals = make([]QueryGoal, hi-lo)
 	if all.Goals != nil {
 		copy(req.Goals, all.Goals[lo:hi])
@@ -154,25 +183,34 @@ func (x *Index) between(all Request, lo, hi int) Request {
 // use, and checks whether each answer, one a query, keeps what its certificate promises. visit, if not nil, is told of
 // each answer, in order.
 func (x *Index) Verify(ctx context.Context, req Request, answers []Answer, visit func(query int64, f *verify.Finding)) (*VerifySummary, error) {
-	req, err := x.place(req)
+	x, leave, err := x.now(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	req, err = x.place(req)
 	if err != nil {
 		return nil, err
 	}
 	if m := len(req.Queries) / x.Dim(); len(answers) != m {
 		return nil, fmt.Errorf("%d answers to %d queries", len(answers), m)
 	}
-	oracle, err := verify.NewOracle(x.atoms.Rows, x.Dim(), x.Metric(), x.o.Threads)
+	oracle, err := verify.NewOracleOf(x.atoms, x.o.Threads)
 	if err != nil {
 		return nil, err
 	}
 	claimed := make([]batch.Answer, len(answers))
 	for j, a := range answers {
-		claimed[j] = batch.Answer{IDs: a.Rows, Scores: a.Scores, SearchScores: x.Metric().SearchedAll(a.Scores64), Limited: a.Limited, Certificate: a.Certificate}
+		rows, err := x.rowsOf(j, a.Rows)
+		if err != nil {
+			return nil, err
+		}
+		claimed[j] = batch.Answer{IDs: rows, Scores: a.Scores, SearchScores: x.Metric().SearchedAll(a.Scores64), Limited: a.Limited, Certificate: a.Certificate}
 	}
 	claims := func(yield func(*tasks.Claims, error) bool) {
 		yield(&tasks.Claims{Request: &req, Answers: claimed}, nil)
 	}
-	found, err := tasks.Verify(ctx, oracle, claims, visit)
+	found, err := tasks.Verify(ctx, oracle, claims, x.renumberedFinding(visit))
 	if err != nil {
 		return nil, err
 	}

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"math"
 	"os"
 	"path/filepath"
 
 	"thresher"
+	"thresher/columns"
 )
 
 // Eight words in a space of four meanings: royal, male, female, fruit.
@@ -84,6 +86,43 @@ func ExampleIndex_Search() {
 }
 
 // Answers call vectors what the program calls them.
+func ExampleIndex_Filter() {
+	ctx := context.Background()
+	kinds, err := columns.New(columns.Of("fruit", []bool{6: true, 7: true}), columns.Of("letters", []int{4, 5, 6, 8, 3, 5, 5, 4}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	index, err := thresher.New(ctx, meaning, 4, thresher.Options{Metric: thresher.InnerProduct, Columns: kinds})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer index.Close()
+	for _, of := range index.Columns().Fields() {
+		fmt.Println(of.Name, of.Type)
+	}
+	short, err := index.Filter("letters <= 4 and not fruit")
+	if err != nil {
+		log.Fatal(err)
+	}
+	found, err := index.Search(ctx, thresher.Request{Queries: []float32{1, 0, 0, 0}, K: 1, Filter: short})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(words[found.Answers[0].Rows[0]])
+
+	// The same in the form of Qdrant's filters.
+	short, err = index.FilterJSON([]byte(`{"must": [{"key": "letters", "range": {"lte": 4}}], "must_not": [{"key": "fruit", "match": {"value": true}}]}`))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(short)
+	// Output:
+	// fruit bool
+	// letters int64
+	// king
+	// [0 4]
+}
+
 func ExampleIDsOf() {
 	ctx := context.Background()
 	o := thresher.Options{Metric: thresher.Cosine, IDs: thresher.IDsOf(words)}
@@ -259,4 +298,97 @@ func ExampleIndex_Pairs() {
 	// queen princess 8
 	// apple pear 2
 	// exact: no pair is missing
+}
+
+// A chord is written as the sum of its notes.
+func ExampleIndex_Pursuit() {
+	ctx := context.Background()
+	names := []string{"C4", "E4", "G4", "C5", "E5"}
+	frequencies := []float64{256, 330, 392, 512, 660}
+	const rate = 2000 // samples of a second
+	note := func(i, at int) float64 { return math.Sin(2 * math.Pi * frequencies[i] * float64(at) / rate) }
+	var notes, chord []float32
+	for i := range names {
+		for at := range rate {
+			notes = append(notes, float32(note(i, at)))
+		}
+	}
+	for at := range rate {
+		chord = append(chord, float32(2*note(2, at)+note(0, at)-.5*note(4, at)))
+	}
+	index, err := thresher.New(ctx, notes, rate, thresher.Options{Metric: thresher.Cosine, IDs: thresher.IDsOf(names)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer index.Close()
+	summary, err := index.Pursuit(ctx, chord, thresher.PursuitOptions{Terms: 3}, func(m thresher.Term) error {
+		fmt.Printf("%s %.3f, left %.2f\n", index.IDs().Text(m.Row), m.Coefficient, m.Residual)
+		return nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(summary.Terms, summary.Method)
+	// Output:
+	// G4 2.000, left 35.36
+	// C4 1.000, left 15.81
+	// E5 -0.500, left 0.00
+	// 3 certain
+}
+
+func ExampleMerge() {
+	req := thresher.Request{Queries: []float32{1, 0}, K: 2, Method: "exact"}
+	var parts []*thresher.Response
+	for _, vectors := range [][]float32{{1, 0, 3, 0}, {2, 0, 0, 9}} {
+		index, err := thresher.New(context.Background(), vectors, 2, thresher.Options{Metric: thresher.InnerProduct})
+		if err != nil {
+			log.Fatal(err)
+		}
+		defer index.Close()
+		found, err := index.Search(context.Background(), req)
+		if err != nil {
+			log.Fatal(err)
+		}
+		if found.Covers, err = index.Covers(req); err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(index.Dtype(), "answers for", found.Covers.Shards[0].Rows, "vectors")
+		parts = append(parts, found)
+	}
+	all, err := thresher.Merge(context.Background(), parts, &thresher.MergeOptions{Offsets: []int64{0, 2}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(all.Answers[0].Rows, all.Answers[0].Scores64)
+	// Output:
+	// float32 answers for 2 vectors
+	// float32 answers for 2 vectors
+	// [1 2] [3 2]
+}
+
+// An index changes while it is searched: vectors are written and removed by their ids.
+func ExampleIndex_Upsert() {
+	ctx := context.Background()
+	index, err := thresher.New(ctx, []float32{1, 0, 0, 1}, 2, thresher.Options{Metric: thresher.InnerProduct, IDs: thresher.IDsOf([]string{"fig", "pear"})})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer index.Close()
+	replaced, err := index.Upsert(ctx, thresher.IDsOf([]string{"pear", "plum"}), []float32{0, 2, 3, 3})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := index.UpsertFloat64(ctx, thresher.IDsOf([]string{"kiwi"}), []float64{0.1, 0.1}); err != nil {
+		log.Fatal(err)
+	}
+	if err := index.Remove(ctx, thresher.IDsOf([]string{"fig"})); err != nil {
+		log.Fatal(err)
+	}
+	found, err := index.Search(ctx, thresher.Request{Queries: []float32{1, 1}, K: 3})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(replaced, index.Len(), found.Answers[0].TextIDs, found.Answers[0].Rows)
+	// Output:
+	// 1 3 [plum pear kiwi] [2 1 3]
 }

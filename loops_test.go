@@ -13,7 +13,7 @@ import (
 )
 
 // searching are the rooms, with their sub-packages, whose code runs while somebody waits for an answer.
-var searching = []string{"backend", "bandit", "batch", "collection", "cpu", "device", "gpu", "simd"}
+var searching = []string{"backend", "bandit", "batch", "collection", "cpu", "device", "gpu", "segments", "simd"}
 
 // endless are the functions of these rooms with a loop that has no condition, and why it ends all the same. A
 // deadline or a cancelled request ends a search only where its loops end or look at their context.
@@ -26,17 +26,23 @@ var endless = map[string]string{
 	"cpu/finish.go: state.finish":              "looks at its context; each round scores at least one of the arms left",
 	"cpu/finishing.go: scratch.scoreRounds": "visitTiles looks at the context; each round scores at least one arm of " +
 		"each query left",
-	"cpu/threads/helpers.go: Helpers.help":        "a helper leaves after a while without a queue, which the run that offers it withdraws",
-	"cpu/threads/helpers.go: Helpers.take":        "each round but the last, another goroutine took or freed a core",
-	"cpu/threads/pieces.go: Pieces.takePiece":     "each round but the last, another goroutine took one of the pieces",
-	"cpu/threads/crew.go: Crew.eachOfThreads":     "checkpoint looks at the context; each round takes the next of n",
-	"cpu/topk/floats.go: lift":                    "each round goes down a level of the heap",
-	"cpu/topk/best.go: sink":                      "each round goes down a level of the heap",
-	"gpu/device/stream.go: poll":                  "looks at its context, which alone can end a wait for the device",
-	"gpu/arena.go: largestArena":                  "each round halves the number of lists, down to one",
-	"gpu/backend.go: Backend.Load":                "looks at its context; each round leaves out a device",
-	"gpu/querychunk.go: queryChunk.collectScores": "looks at its context; each round scores entries of the lists",
-	"gpu/querychunk.go: queryChunk.drainLists":    "looks at its context; each round scores entries of the lists",
+	"cpu/threads/helpers.go: Helpers.help":         "a helper leaves after a while without a queue, which the run that offers it withdraws",
+	"cpu/threads/helpers.go: Helpers.take":         "each round but the last, another goroutine took or freed a core",
+	"cpu/threads/pieces.go: Pieces.takePiece":      "each round but the last, another goroutine took one of the pieces",
+	"cpu/threads/crew.go: Crew.eachOfThreads":      "checkpoint looks at the context; each round takes the next of n",
+	"cpu/topk/floats.go: lift":                     "each round goes down a level of the heap",
+	"cpu/topk/best.go: sink":                       "each round goes down a level of the heap",
+	"gpu/device/stream.go: poll":                   "looks at its context, which alone can end a wait for the device",
+	"gpu/arena.go: largestArena":                   "each round halves the number of lists, down to one",
+	"gpu/backend.go: Backend.Load":                 "looks at its context; each round leaves out a device",
+	"gpu/querychunk.go: queryChunk.collectScores":  "looks at its context; each round scores entries of the lists",
+	"gpu/querychunk.go: queryChunk.drainLists":     "looks at its context; each round scores entries of the lists",
+	"segments/folder/folder.go: open":              "each round but the last, a writer has replaced the manifest",
+	"segments/folder/folder.go: Folder.replay":     "each round reads a log that is there",
+	"segments/folder/maintain.go: Folder.keepUp":   "looks at its context",
+	"segments/folder/maintain.go: Folder.Maintain": "looks at its context; each round makes fewer segments, or codes rows that waited",
+	"segments/set.go: checkDistinct":               "each round takes a row of a segment",
+	"segments/upkeep.go: Set.Maintain":             "looks at its context; each round makes fewer segments, or codes rows that waited",
 }
 
 // loopsWithoutCondition returns the places of a file's loops that have no condition, by function. A goto, which

@@ -3,6 +3,7 @@ package thresher
 import (
 	"context"
 	"errors"
+	"math"
 
 	"thresher/backend"
 	"thresher/batch"
@@ -40,6 +41,11 @@ const (
 // certificates with a bound on what is missing. With ExcludeSelf it checks that the queries are the
 // vectors they stand for. Errors in the request are of type *batch.RequestError or *tasks.SelfError.
 func (x *Index) Search(ctx context.Context, req Request) (*Response, error) {
+	c, leave := x.life.enter()
+	defer leave()
+	if c != nil {
+		return c.search(ctx, req)
+	}
 	req, err := x.place(req)
 	if err != nil {
 		return nil, err
@@ -52,20 +58,35 @@ func (x *Index) Search(ctx context.Context, req Request) (*Response, error) {
 func (x *Index) place(req Request) (Request, error) {
 	req.SearchScores = true
 	req, err := req.Placed(x.atoms)
+	if err == nil {
+		err = x.toRows(&req)
+	}
 	if err != nil || !req.ExcludeSelf {
 		return req, err
 	}
-	if req.Selves == nil {
-		return req, tasks.CheckSelves(req.Queries, x.atoms.Rows, x.Dim(), req.SelfFirst, 0)
+	if req.Selves == nil && x.numbers == nil {
+		return req, x.checkSelves(&req, 0, len(req.Queries), req.SelfFirst, 0)
 	}
 	for j, row := range req.Selves {
 		if at := j * x.Dim(); at < len(req.Queries) {
-			if err := tasks.CheckSelves(req.Queries[at:at+x.Dim()], x.atoms.Rows, x.Dim(), row, int64(j)); err != nil {
+			if err := x.checkSelves(&req, at, at+x.Dim(), row, int64(j)); err != nil {
+				var self *tasks.SelfError
+				if errors.As(err, &self) && x.numbers != nil {
+					self.Vector, self.Vectors = x.numbers[row], math.MaxInt
+				}
 				return req, err
 			}
 		}
 	}
 	return req, nil
+}
+
+// checkSelves checks that the queries at values from to to-1, of number j on, are the vectors from row on.
+func (x *Index) checkSelves(req *Request, from, to int, row, j int64) error {
+	if x.atoms.Float64() {
+		return tasks.CheckGivenSelves(req.Queries64[from:to], x.atoms, row, j)
+	}
+	return tasks.CheckStoredSelves(req.Queries[from:to], x.atoms, row, j)
 }
 
 // KNN returns the k best vectors of each query, of vectors that are searched only this once: they are
@@ -103,6 +124,11 @@ func Promise(c *Certificate, k int) string { return tasks.Promise(c, k) }
 func (x *Index) Truth(ctx context.Context, req Request) (resp *Response, err error) {
 	if err := tasks.ForTruth(&req); err != nil {
 		return nil, err
+	}
+	c, leave := x.life.enter()
+	defer leave()
+	if c != nil {
+		return c.truth(ctx, req)
 	}
 	if req, err = x.place(req); err != nil {
 		return nil, err

@@ -356,11 +356,11 @@ func TestIDs(t *testing.T) {
 		t.Error(err)
 	}
 	for says, ids := range map[string]*thresher.IDs{
-		"2 for 64":   thresher.IDsOf([]uint64{1, 2}),
-		"rows 5 and": thresher.IDsOf(slices.Concat(texts[:6], texts[5:n-1])),
-		"row 0 is e": thresher.IDsOf(append([]string{""}, texts[1:]...)),
-		"2^64 - 1":   thresher.IDsOf(append(slices.Clone(numbers[1:]), math.MaxUint64)),
-		"negative":   thresher.IDsOf(append([]string{"-1"}, digits[1:]...)),
+		"2 for 64":                     thresher.IDsOf([]uint64{1, 2}),
+		"which row 5 has already":      thresher.IDsOf(slices.Concat(texts[:6], texts[5:n-1])),
+		"row 0 (0-based): id is empty": thresher.IDsOf(append([]string{""}, texts[1:]...)),
+		"2^64 - 1":                     thresher.IDsOf(append(slices.Clone(numbers[1:]), math.MaxUint64)),
+		"negative":                     thresher.IDsOf(append([]string{"-1"}, digits[1:]...)),
 	} {
 		if _, err := thresher.New(ctx, rows, dim, thresher.Options{Metric: thresher.Cosine, IDs: ids}); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v, want %q", err, says)
@@ -460,5 +460,69 @@ func TestStopped(t *testing.T) {
 	proven, summary, err := index.Certify(late, req, theirs, nil)
 	if err != nil || summary.Kept != 1 || !slices.Equal(proven.Answers[0].Rows, []int64{5}) || proven.Answers[0].Certificate.OpenBound == nil {
 		t.Error(proven, summary, err)
+	}
+}
+
+// TestOpenVectors: vectors of one file, of a folder, a pattern and a list are those that New is given, and ids
+// come with them.
+func TestOpenVectors(t *testing.T) {
+	ctx := context.Background()
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	one, other := write("p-2.csv", "id,x,y\na,1000000.25,2\nb,1000000.5,1\n"), write("p-10.csv", "id,x,y\nc,1000000,7\n")
+	for path, want := range map[string][]string{one: {"b", "a"}, dir: {"b", "a", "c"}, filepath.Join(dir, "p-*.csv"): {"b", "a", "c"}, other + "," + one: {"b", "a", "c"}} {
+		index, err := thresher.Open(ctx, path, thresher.Options{Metric: thresher.Euclidean})
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		resp, err := index.Search(ctx, thresher.Request{Queries64: []float64{1000000.5, 1}, K: len(want), Method: thresher.Exact})
+		if err != nil || !slices.Equal(resp.Answers[0].TextIDs, want) || resp.Answers[0].Scores64[0] != 0 {
+			t.Errorf("%s: %+v, %v", path, resp, err)
+		}
+		if err := index.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	bytes := filepath.Join(t.TempDir(), "a.bvecs")
+	if err := os.WriteFile(bytes, []byte{2, 0, 0, 0, 1, 2, 2, 0, 0, 0, 250, 4}, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	index, err := thresher.Open(ctx, bytes, thresher.Options{Metric: thresher.InnerProduct})
+	if err != nil {
+		t.Fatal(err)
+	}
+	saved := filepath.Join(t.TempDir(), "a.thresher")
+	if err := errors.Join(index.Save(ctx, saved, false), index.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if index, err = thresher.Open(ctx, saved, thresher.Options{}); err != nil || index.Dtype().String() != "uint8" {
+		t.Fatalf("%v of bytes that were saved: %v", index, err)
+	}
+	defer index.Close()
+	resp, err := index.Search(ctx, thresher.Request{Queries: []float32{1, 1}, K: 1, Method: thresher.Exact})
+	if err != nil || resp.Answers[0].Rows[0] != 1 || resp.Answers[0].Scores64[0] != 254 {
+		t.Errorf("%+v, %v", resp, err)
+	}
+	write("p-11.csv", "id,x,y\nd,1,2\na,3,4\n")
+	for path, c := range map[string]struct {
+		o    thresher.Options
+		want string
+	}{
+		dir:                        {thresher.Options{Metric: thresher.Cosine}, "p-11.csv: row 1 (0-based): has the id \"a\", which row 0 of"},
+		one:                        {thresher.Options{}, "no metric is given"},
+		one + "," + one:            {thresher.Options{Metric: thresher.Cosine}, "named twice"},
+		filepath.Join(dir, "x.*"):  {thresher.Options{Metric: thresher.Cosine}, "no file matches"},
+		filepath.Join(dir, "none"): {thresher.Options{}, "none"},
+		other:                      {thresher.Options{Metric: thresher.Cosine, IDsColumn: "key"}, "key"},
+	} {
+		if _, err := thresher.Open(ctx, path, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, not %q", path, err, c.want)
+		}
 	}
 }

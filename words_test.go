@@ -37,11 +37,9 @@ var common = map[string]string{
 	"input":     "what a request or a command reads, before it is decoded",
 	"record":    "a thing as a database keeps it",
 	"request":   "what is asked, while it is answered",
-	"run":       "one batch on its way through a backend, or one tournament's",
 	"scratch":   "memory of one goroutine, used again",
 	"search":    "one search on its way, with what it needs",
 	"state":     "of what goes on, between its steps",
-	"tally":     "counts of what came of a run, as its progress keeps them",
 }
 
 // TestWords: one word, one meaning. No type's name is in more than two packages of the product, but for those in

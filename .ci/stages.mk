@@ -20,6 +20,9 @@ LIMIT_e2e = 1800
 LIMIT_test = 1800
 LIMIT_race = 2400
 LIMIT_test-cuda = 1800
+LIMIT_test-python = 1800
+LIMIT_test-kernels = 1200
+LIMIT_test-arm64 = 1200
 LIMIT_test-deploy = 900
 LIMIT_race-whole = 7200
 LIMIT_test-drawn = 7200
@@ -97,11 +100,11 @@ test-arm64: ## NEON kernels, the CPU backend and the bounds on an emulated proce
 	@if ! command -v qemu-aarch64 >/dev/null; then echo "skipped: qemu-aarch64 is missing"; exit 0; fi; set -x; \
 	$(ARM) -skip '^TestBestLowered$$' ./simd && \
 	$(ARM) -run '^TestConformance$$/^neon$$|^TestLists$$|^Test.*(Moments|Drop|Equal|Reach|Quantile|Rounding)' \
-	  -skip '//^(student|batch|partial|resumed|leaving|survivor_limit)$$|//^answers$$/^(gaussian|tf-idf|tiny|one-hot)$$' ./cpu ./bandit
+	  -skip '//^(student|batch|partial|resumed|leaving|survivor_limit|types)$$|//^answers$$/^(gaussian|tf-idf|tiny|one-hot)$$' ./cpu ./bandit
 
 # `make nightly` runs each of these longer, from new draws.
 service-faults: ## the service killed, backed up, on a full disk, under malicious requests, crowds and slow clients; short
-	@$(MAKE) --no-print-directory crash CRASHES=4
+	@$(MAKE) --no-print-directory crash CRASHES=4 KILLS=10
 	@$(MAKE) --no-print-directory backup-drill BACKUPS=4
 	@$(MAKE) --no-print-directory diskfull
 	@$(MAKE) --no-print-directory hostile

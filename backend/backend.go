@@ -96,6 +96,9 @@ type Leaver interface {
 type Queries struct {
 	M, Dim int
 	Data   []float32
+	// Given holds the same vectors as they were given, if the collection's rows are of float64; Data is then made of it
+	// as Collection.Row makes rows. Else it is nil.
+	Given  []float64
 	Staged Staged // a copy of all of them, by the Resident that is to search; nil if there is none
 }
 
@@ -122,6 +125,9 @@ type Goal struct {
 	Epsilon float64
 	// Floor is the least search score wanted; -Inf if any score is. Run.Floor raises it.
 	Floor float64
+	// FloorMade says that other vectors, as many as are wanted, score at least Floor: it is a threshold as good as those that
+	// looks make, and no arm need be scored to have a first one. It changes no complete answer; a backend may ignore it.
+	FloorMade bool
 	// Ceiling is the greatest search score wanted; +Inf if any score is. It is compared with
 	// the exact float64 scores of which answers are made. The K best are those of the atoms
 	// that score at most Ceiling, and only they make thresholds: a score above it does not

@@ -59,7 +59,7 @@ func (l *Capacity) CheckLook(look Look, head int) error {
 func (l *Capacity) CheckSize(atoms, dim int) error {
 	switch {
 	case atoms > l.Atoms:
-		return fmt.Errorf("%d atoms, at most %d", atoms, l.Atoms)
+		return fmt.Errorf("%d vectors, at most %d", atoms, l.Atoms)
 	case dim > l.Dim:
 		return fmt.Errorf("%d dimensions, at most %d", dim, l.Dim)
 	}

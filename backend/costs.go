@@ -69,8 +69,8 @@ func (c *Costs) Table() []Cost {
 		{"wide", "a code of a first look wider than panels", c.Wide, true},
 		{"transpose", "a code transposed for it, for all queries", c.Transpose, true},
 		{"mixed", "a mixed code of the first look", c.Mixed, true},
-		{"test", "an atom at the first look, codes aside", c.Test, false},
-		{"list", "an atom that passes it", c.List, false},
+		{"test", "a vector at the first look, codes aside", c.Test, false},
+		{"list", "a vector that passes it", c.List, false},
 		{"visit", "reaching a row of codes", c.Visit, false},
 		{"code", "a code of a row", c.Code, false},
 		{"sign", "a coordinate of a row of signs", c.Sign, true},
@@ -78,11 +78,11 @@ func (c *Costs) Table() []Cost {
 		{"fetch", "reaching a float32 row", c.Fetch, false},
 		{"score", "a coordinate scored in float64", c.Score, false},
 		{"dense", "a coordinate of the dense scan", c.Dense, false},
-		{"dense_test", "an atom of it, coordinates aside", c.DenseTest, false},
+		{"dense_test", "a vector of it, coordinates aside", c.DenseTest, false},
 		{"dense_one", "a coordinate of it for one query alone", c.DenseOne, false},
-		{"gather", "an atom of it whose row is gathered, besides", c.Gather, true},
+		{"gather", "a vector of it whose row is gathered, besides", c.Gather, true},
 		{"turn", "a coordinate rotated and coded", c.Rotate, false},
-		{"query", "a query at each look, atoms aside", c.Query, false},
+		{"query", "a query at each look, vectors aside", c.Query, false},
 	}
 }
 

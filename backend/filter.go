@@ -56,6 +56,13 @@ func ListFilter(order, atoms []uint32) *Filter {
 	return f
 }
 
+// KeepRows makes rows what Rows returns, so that it need not sort: the numbers of the allowed rows, ascending. The
+// filter keeps the slice. It must not be called once others use the filter.
+func (f *Filter) KeepRows(rows []uint32) {
+	f.rows = rows
+	f.made.rows.Do(func() {})
+}
+
 // Len is how many atoms may be returned.
 func (f *Filter) Len() int { return f.count }
 
@@ -86,6 +93,25 @@ func (f *Filter) Bits() []uint64 {
 func (f *Filter) Atoms() []uint32 {
 	f.made.atoms.Do(func() { f.atoms = appendOnes(make([]uint32, 0, f.count), f.bits) })
 	return f.atoms
+}
+
+// LenFrom is how many atoms from atom i on may be returned.
+func (f *Filter) LenFrom(i int) int {
+	if f.listed {
+		from, _ := slices.BinarySearch(f.atoms, uint32(i))
+		return len(f.atoms) - from
+	}
+	if i <= 0 {
+		return f.count
+	}
+	n, word := 0, i/panelAtoms
+	if word < len(f.bits) {
+		n = bits.OnesCount64(f.bits[word] >> (i % panelAtoms))
+		for _, w := range f.bits[word+1:] {
+			n += bits.OnesCount64(w)
+		}
+	}
+	return n
 }
 
 // Panels lists the panels with an allowed atom, ascending. It is read only.

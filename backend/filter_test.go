@@ -52,6 +52,19 @@ func TestFilter(t *testing.T) {
 					}
 				},
 				func() {
+					for _, from := range []int{0, 1, 63, 64, n / 2, n - 1, n, n + 64} {
+						want := 0
+						for _, i := range atoms {
+							if int(i) >= from {
+								want++
+							}
+						}
+						if got := f.LenFrom(from); got != want {
+							t.Errorf("%s: %d atoms from %d on, want %d", name, got, from, want)
+						}
+					}
+				},
+				func() {
 					for i := range n {
 						if f.Has(i) != allowed[uint32(i)] {
 							t.Errorf("%s: atom %d: %v", name, i, f.Has(i))
@@ -89,4 +102,19 @@ func TestSortIndexes(t *testing.T) {
 			t.Errorf("-want +got:\n%s", d)
 		}
 	})
+}
+
+// TestKeptRows: rows that are kept are what sorting makes, and what the bits say.
+func TestKeptRows(t *testing.T) {
+	order := []uint32{3, 0, 4, 1, 2}
+	f := backend.NewFilter(order, []uint64{0b10110})
+	if got := f.Rows(); !slices.Equal(got, []uint32{0, 2, 4}) {
+		t.Errorf("sorted: %v", got)
+	}
+	f = backend.NewFilter(order, []uint64{0b10110})
+	kept := []uint32{0, 2, 4}
+	f.KeepRows(kept)
+	if got := f.Rows(); &got[0] != &kept[0] {
+		t.Errorf("kept: %v", got)
+	}
 }

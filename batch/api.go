@@ -37,8 +37,8 @@ type Request struct {
 	// Queries holds m rows of the collection's dimension, row-major. Read
 	// only, owned by the caller.
 	Queries []float32
-	// Queries64, if not nil, are the queries in float64, in place of Queries. They are rounded to
-	// float32 relative to the collection's Origin; certificates say what that changed.
+	// Queries64, if not nil, are the queries in float64, in place of Queries. Unless the vectors are of float64, too,
+	// they are rounded to float32 relative to the collection's Origin; certificates say what that changed.
 	Queries64 []float64
 	// Stored says that Queries are relative to the collection's Origin already, as its rows are:
 	// rows of the collection, or what Placed made. Without an Origin it says nothing.

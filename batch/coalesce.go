@@ -120,7 +120,7 @@ func (c *Coalescer) Search(ctx context.Context, req Request) (*Response, error) 
 	if err != nil {
 		return nil, err
 	}
-	return e.searchByK(ctx, &req, nil, func(ctx context.Context, w *work) (*Response, error) {
+	return e.searchApart(ctx, &req, Within{}, nil, func(ctx context.Context, w *work) (*Response, error) {
 		return w.inParts(ctx, func(lo, hi int, out []Answer) (time.Duration, error) {
 			return c.answerPart(ctx, w, lo, hi, out)
 		})

@@ -11,6 +11,7 @@ import (
 // groupQueries is memory for a group's queries.
 type groupQueries struct {
 	values []float32
+	given  []float64 // values as given, if the vectors are of float64
 	goals  []backend.Goal
 }
 
@@ -22,18 +23,23 @@ func (c *Coalescer) runGroup(ctx context.Context, g *searchGroup) {
 	if !ok {
 		b = &groupQueries{}
 	}
-	b.values, b.goals = b.values[:0], b.goals[:0]
+	b.values, b.given, b.goals = b.values[:0], b.given[:0], b.goals[:0]
 	g.shared = slices.Clone(g.members)
 	for _, m := range g.shared {
 		m.offset, m.done = len(b.goals), make(chan struct{})
-		b.values, b.goals = append(b.values, m.work.queries(m.lo, m.lo+m.n).Data...), append(b.goals, m.goals[m.lo:m.lo+m.n]...)
+		q := m.work.queries(m.lo, m.lo+m.n)
+		b.values, b.given, b.goals = append(b.values, q.Data...), append(b.given, q.Given...), append(b.goals, m.goals[m.lo:m.lo+m.n]...)
 	}
 	e, p := g.shared[0].e, g.shared[0].strategy
 	if o := c.o.Observer; o != nil {
 		o.Began(len(g.shared), len(b.goals))
 	}
 	close(g.begun)
-	answers, by, err := e.answer(ctx, p, backend.Queries{M: len(b.goals), Dim: e.c.Dim, Data: b.values}, b.goals, g)
+	q := backend.Queries{M: len(b.goals), Dim: e.c.Dim, Data: b.values}
+	if e.c.Float64() {
+		q.Given = b.given
+	}
+	answers, by, err := e.answer(ctx, p, q, b.goals, g)
 	clear(b.goals) // keep no filter of a request alive
 	c.memory.Put(b)
 	c.endRun(g.queries) // the next run begins before the members copy their answers

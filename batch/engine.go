@@ -215,12 +215,7 @@ func (e *Engine) fallback(ctx context.Context) (*Engine, error) {
 // partial answer has the guarantee GuaranteeBound, and its certificate names the reason (StoppedBy).
 // With every other error the response is nil. Errors in the request are *RequestError.
 func (e *Engine) Search(ctx context.Context, req Request) (*Response, error) {
-	e, err := e.current(ctx)
-	if err != nil {
-		return nil, err
-	}
-	s, _ := e.resident.(backend.Stager)
-	return e.searchByK(ctx, &req, s, func(ctx context.Context, w *work) (*Response, error) { return w.search(ctx) })
+	return e.SearchWithin(ctx, req, Within{})
 }
 
 // current returns the engine that answers: the substitute once the primary backend is lost.

@@ -3,6 +3,7 @@ package batch
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"thresher/backend"
 )
@@ -11,11 +12,11 @@ import (
 // longer one becomes a bitmap of all atoms.
 const fewListed = 4096
 
-// filter returns the filter of req's Filter and Exclude; nil allows all atoms.
-func (e *Engine) filter(req *Request) (*backend.Filter, error) {
+// filter returns the filter of req's Filter and Exclude, and of those atoms that live allows; nil allows all atoms.
+func (e *Engine) filter(req *Request, live *backend.Filter) (*backend.Filter, error) {
 	n := e.c.N
 	if req.Filter == nil && len(req.Exclude) == 0 {
-		return nil, nil
+		return live, nil
 	}
 	if err := e.checkRows("filter", -1, req.Filter); err != nil {
 		return nil, err
@@ -28,21 +29,49 @@ func (e *Engine) filter(req *Request) (*backend.Filter, error) {
 		for k, row := range req.Filter {
 			atoms[k] = e.inverse[row]
 		}
+		if live != nil {
+			atoms = slices.DeleteFunc(atoms, func(i uint32) bool { return !live.Has(int(i)) })
+		}
 		return backend.ListFilter(e.c.Order, atoms), nil
 	}
 	b := make([]uint64, (n+63)/64)
-	if req.Filter == nil {
+	if live == nil && len(req.Exclude) == 0 && ascending(req.Filter) {
+		rows := make([]uint32, len(req.Filter))
+		for k, row := range req.Filter {
+			rows[k] = uint32(row)
+			i := e.inverse[row]
+			b[i/64] |= 1 << (i % 64)
+		}
+		f := backend.NewFilter(e.c.Order, b)
+		f.KeepRows(rows)
+		return f, nil
+	}
+	switch {
+	case req.Filter == nil && live != nil:
+		copy(b, live.Bits())
+	case req.Filter == nil:
 		setBits(b, n)
 	}
 	for _, row := range req.Filter {
-		i := e.inverse[row]
-		b[i/64] |= 1 << (i % 64)
+		if i := e.inverse[row]; live == nil || live.Has(int(i)) {
+			b[i/64] |= 1 << (i % 64)
+		}
 	}
 	for _, row := range req.Exclude {
 		i := e.inverse[row]
 		b[i/64] &^= 1 << (i % 64)
 	}
 	return backend.NewFilter(e.c.Order, b), nil
+}
+
+// ascending reports whether each row number is greater than the one before.
+func ascending(rows []int64) bool {
+	for k := 1; k < len(rows); k++ {
+		if rows[k] <= rows[k-1] {
+			return false
+		}
+	}
+	return true
 }
 
 // coarsePart rounds n of total, so that filters of similar size share a plan: choosing one takes longer

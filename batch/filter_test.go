@@ -1,6 +1,7 @@
 package batch_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -292,5 +293,56 @@ func TestLimitsOfShownScores(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestFiltersOfQueries: a query that has a filter of its own is answered as by a request with that filter, whatever
+// the filters of others; queries that share a list share its plan.
+func TestFiltersOfQueries(t *testing.T) {
+	const n, dim, m = 900, 32, 12
+	rng := vectors.Rand(4)
+	rows, queries := vectors.PowerLaw(rng, n, dim), vectors.PowerLaw(rng, m, dim)
+	e := open(t, rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1}, 2)
+	third, few, all := []int64{}, []int64{700, 3, 3, 41}, []int64{}
+	for i := range int64(n) {
+		all = append(all, i)
+		if i%3 == 0 {
+			third = append(third, i)
+		}
+	}
+	lists := [][]int64{nil, third, few, {}, all}
+	for _, shared := range [][]int64{nil, all[:400]} {
+		for _, method := range []batch.Method{batch.Exact, batch.Certain} {
+			req := batch.Request{Queries: queries, K: 7, Method: method, Filter: shared, Exclude: []int64{3, 6}, Goals: make([]batch.QueryGoal, m), ExcludeSelf: true, SelfFirst: 30}
+			for j := range req.Goals {
+				req.Goals[j].Filter = lists[j%len(lists)]
+			}
+			req.Goals[5].K, req.Goals[6].Exclude = 3, []int64{9}
+			got := search(t, e, req)
+			for j := range m {
+				alone := req
+				alone.Queries, alone.Goals, alone.SelfFirst = queries[j*dim:(j+1)*dim], nil, int64(30+j)
+				if own := req.Goals[j].Filter; own != nil {
+					alone.Filter = own
+				}
+				if k := req.Goals[j].K; k > 0 {
+					alone.K = k
+				}
+				alone.Exclude = slices.Concat(req.Exclude, req.Goals[j].Exclude)
+				want := search(t, e, alone).Answers[0]
+				if !slices.Equal(got.Answers[j].IDs, want.IDs) || !slices.Equal(got.Answers[j].Scores, want.Scores) {
+					t.Errorf("%s, query %d: %v %v, alone %v %v", method, j, got.Answers[j].IDs, got.Answers[j].Scores, want.IDs, want.Scores)
+				}
+				if c := got.Answers[j].Certificate; c.DensePulls != want.Certificate.DensePulls {
+					t.Errorf("%s, query %d: of %d coordinates, alone %d", method, j, c.DensePulls, want.Certificate.DensePulls)
+				}
+			}
+		}
+	}
+	req := batch.Request{Queries: queries, K: 7, Goals: make([]batch.QueryGoal, m)}
+	req.Goals[4].Filter = []int64{1, n}
+	var wrong *batch.RequestError
+	if _, err := e.Search(t.Context(), req); !errors.As(err, &wrong) || wrong.Field != "filter" || wrong.Query != 4 {
+		t.Errorf("row %d of %d: %v", n, n, err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"unsafe"
 
 	"golang.org/x/sync/errgroup"
 
@@ -19,6 +20,9 @@ type QueryGoal struct {
 	K int
 	// MinScore and MaxScore, if not nil, replace those of the Request.
 	MinScore, MaxScore *float64
+	// Filter, if not nil, lists the only row numbers that may be returned, in place of Request.Filter. Queries whose
+	// lists share their memory are searched together, others apart.
+	Filter []int64
 	// Exclude lists row numbers that may not be returned, in addition to Request.Exclude, in
 	// any order.
 	Exclude []int64
@@ -241,7 +245,7 @@ func (w *work) releaseLists(lo, hi int) {
 // recordCandidates adds the candidates of query j to its certificate, and whether it had a threshold before the first look. ids are the row numbers of its
 // answer.
 func (w *work) recordCandidates(j int, cert *Certificate, ids []int64) {
-	cert.ThresholdBefore = w.minScore(j) != nil
+	cert.ThresholdBefore = w.minScore(j) != nil || !math.IsInf(w.floor(j), -1)
 	if w.given == nil || w.given[j] == 0 {
 		return
 	}
@@ -273,40 +277,66 @@ func (e *Engine) countCommon(rows []int64, atoms []uint32) (n int) {
 	return n
 }
 
-// subrequest has the queries of a request that want the same number of atoms.
+// subrequest has the queries of a request that want the same number of atoms of the same ones.
 type subrequest struct {
 	Request
-	numbers []int // of its queries in the original request; nil if it has them all
+	numbers  []int // of its queries in the original request; nil if it has them all
+	filtered bool  // Filter is that of its queries
 }
 
-// splitByK divides a request into subrequests, one for each number of atoms that its queries
-// want: all queries of a run share the alpha of a look, which depends on that number.
-func (r *Request) splitByK(dim int) []subrequest {
-	m := len(r.Queries) / max(1, dim)
-	one := []subrequest{{*r, nil}}
-	if len(r.Goals) != m || m == 0 {
-		return one // no goals, or a number of goals that checkGoals refuses
+// Wanted is what queries that are searched together have in common: the number of atoms that they want, and the
+// memory of the list of those that may be returned.
+type Wanted struct {
+	K     int
+	first *int64 // of the list; nil of none
+	rows  int    // in the list; -1: there is none
+}
+
+// WantedOf returns what a query of r with a goal wants.
+func (r *Request) WantedOf(g *QueryGoal) Wanted {
+	w := Wanted{K: cmp.Or(g.K, r.K), rows: -1}
+	if g.Filter != nil {
+		w.first, w.rows = unsafe.SliceData(g.Filter), len(g.Filter)
 	}
-	kOf := func(g QueryGoal) int { return cmp.Or(g.K, r.K) }
-	one[0].K = kOf(r.Goals[0])
-	if !slices.ContainsFunc(r.Goals, func(g QueryGoal) bool { return kOf(g) != one[0].K }) {
-		return one
+	return w
+}
+
+// split divides a request into subrequests, one for each number of atoms that its queries want, and for each list of
+// those that may be returned: all queries of a run share the alpha of a look, which depends on that number, and a plan.
+func (r *Request) split(dim int) []subrequest {
+	m := len(r.Queries) / max(1, dim)
+	if len(r.Goals) != m || m == 0 {
+		return []subrequest{{Request: *r}} // no goals, or a number of goals that checkGoals refuses
+	}
+	begin := func(j int, w Wanted) subrequest {
+		s := subrequest{Request: *r, filtered: w.rows >= 0}
+		if s.K = w.K; s.filtered {
+			s.Filter = r.Goals[j].Filter
+		}
+		return s
+	}
+	first := r.WantedOf(&r.Goals[0])
+	if !slices.ContainsFunc(r.Goals, func(g QueryGoal) bool { return r.WantedOf(&g) != first }) {
+		return []subrequest{begin(0, first)}
 	}
 	var all []subrequest
-	at := map[int]int{} // by k: the index in all
+	at := map[Wanted]int{} // the index in all
 	for j := range m {
-		k := kOf(r.Goals[j])
-		i, known := at[k]
+		w := r.WantedOf(&r.Goals[j])
+		i, known := at[w]
 		if !known {
 			i = len(all)
-			at[k] = i
-			s := subrequest{*r, nil}
-			s.K, s.Queries, s.Goals, s.Changes = k, nil, nil, nil
+			at[w] = i
+			s := begin(j, w)
+			s.Queries, s.Queries64, s.Goals, s.Changes = nil, nil, nil, nil
 			all = append(all, s)
 		}
 		s := &all[i]
 		s.numbers = append(s.numbers, j)
 		s.Queries = append(s.Queries, r.Queries[j*dim:(j+1)*dim]...)
+		if r.Queries64 != nil {
+			s.Queries64 = append(s.Queries64, r.Queries64[j*dim:(j+1)*dim]...)
+		}
 		s.Goals = append(s.Goals, r.Goals[j])
 		if r.Changes != nil {
 			s.Changes = append(s.Changes, r.Changes[j])
@@ -315,10 +345,10 @@ func (r *Request) splitByK(dim int) []subrequest {
 	return all
 }
 
-// searchByK answers req by calling answer once for each number of atoms that its queries want. If answer
+// searchApart answers req by calling answer once for each of its subrequests. If answer
 // searches at once, s may stage the queries; otherwise it is nil.
-func (e *Engine) searchByK(ctx context.Context, req *Request, s backend.Stager, answer func(context.Context, *work) (*Response, error)) (*Response, error) {
-	if req.Queries64 != nil || req.Changes != nil || e.c.Origin != nil && !req.Stored {
+func (e *Engine) searchApart(ctx context.Context, req *Request, part Within, s backend.Stager, answer func(context.Context, *work) (*Response, error)) (*Response, error) {
+	if req.Queries64 != nil || req.Changes != nil || e.c.Float64() || e.c.Origin != nil && !req.Stored {
 		placed, err := req.Placed(e.c)
 		if err != nil {
 			return nil, err
@@ -326,7 +356,7 @@ func (e *Engine) searchByK(ctx context.Context, req *Request, s backend.Stager, 
 		req = &placed
 	}
 	if req.Goals == nil {
-		w, err := e.newStagedWork(req, nil, s)
+		w, err := e.newStagedWork(req, nil, s, part)
 		if err != nil {
 			return nil, err
 		}
@@ -335,25 +365,31 @@ func (e *Engine) searchByK(ctx context.Context, req *Request, s backend.Stager, 
 		defer cancel()
 		return answer(ctx, w)
 	}
-	split := req.splitByK(e.c.Dim)
-	works := make([]*work, len(split))
-	for i := range split {
-		var err error
-		if works[i], err = e.newWork(&split[i].Request, split[i].numbers); err != nil {
-			return nil, split[i].renumber(err)
-		}
-	}
+	split := req.split(e.c.Dim)
 	ctx, cancel := req.withTimeout(ctx)
 	defer cancel()
-	if len(works) == 1 {
-		return answer(ctx, works[0])
-	}
 	all := &Response{Answers: make([]Answer, len(req.Goals))}
-	for i, w := range works {
-		resp, err := answer(ctx, w) // with ctx ended, the further ones are empty
-		if resp == nil {
-			return nil, err
+	for i := range split {
+		if s := &split[i]; s.filtered { // none is searched if one is refused
+			if err := e.checkRows("filter", s.first(), s.Filter); err != nil {
+				return nil, err
+			}
 		}
+	}
+	var shared int64
+	for i := range split {
+		if s := &split[i]; s.filtered && ctx.Err() != nil {
+			s.Filter = nil // the answers are empty, and nothing of all vectors scores above their bounds
+		}
+		w, err := e.newStagedWork(&split[i].Request, split[i].numbers, nil, part) // one at a time: each has a filter
+		if err != nil {
+			return nil, split[i].renumber(err)
+		}
+		resp, err := answer(ctx, w) // with ctx ended, the further ones are empty
+		if resp == nil || len(split) == 1 {
+			return resp, err
+		}
+		shared += w.strategy.shared.Load()
 		for at, j := range split[i].numbers {
 			all.Answers[j] = resp.Answers[at]
 		}
@@ -367,17 +403,31 @@ func (e *Engine) searchByK(ctx context.Context, req *Request, s backend.Stager, 
 	for j := range all.Answers {
 		all.Stats.add(&all.Answers[j].Certificate)
 	}
-	for _, w := range works {
-		all.Stats.Bytes += 4 * w.strategy.shared.Load()
-	}
+	all.Stats.Bytes += 4 * shared
 	return all, all.stopped()
 }
 
-// renumber replaces the query number in an error of the subrequest by its number in the
-// original request.
-func (s *subrequest) renumber(err error) error {
-	if e, ok := err.(*RequestError); ok && e.Query >= 0 && s.numbers != nil {
-		return &RequestError{Field: e.Field, Query: s.numbers[e.Query], Err: e.Err}
+// first is the number in the original request of the first of its queries.
+func (s *subrequest) first() int {
+	if s.numbers == nil {
+		return 0
 	}
-	return err
+	return s.numbers[0]
+}
+
+// renumber replaces the query number in an error of the subrequest by its number in the
+// original request; what is wrong with the list of all of its queries is so with that of the first.
+func (s *subrequest) renumber(err error) error {
+	e, ok := err.(*RequestError)
+	if !ok {
+		return err
+	}
+	query := e.Query
+	if query < 0 && e.Field == "filter" && s.filtered {
+		query = 0
+	}
+	if query >= 0 && s.numbers != nil {
+		query = s.numbers[query]
+	}
+	return &RequestError{Field: e.Field, Query: query, Err: e.Err}
 }

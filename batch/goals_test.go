@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -308,6 +309,45 @@ func TestGoalsRefuse(t *testing.T) {
 		var refused *batch.RequestError
 		if !errors.As(err, &refused) || refused.Field != x.field || refused.Query != x.query || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%s: %v", x.name, err)
+		}
+	}
+}
+
+// searches counts the searches of an engine.
+type searches struct {
+	batch.Observer
+	n int
+}
+
+func (s *searches) Searched(batch.Method, int, batch.Stats, time.Duration) { s.n++ }
+
+// TestFiltersAreCheckedFirst: a filter that is refused is so before any query is searched, and once the context has ended
+// the answers are empty.
+func TestFiltersAreCheckedFirst(t *testing.T) {
+	const n, m = 1 << 14, 64
+	c := build(t, clusters(1, n, 16), 16, &collection.Options{Metric: collection.InnerProduct, NoCodes: true})
+	seen := &searches{}
+	e := over(t, c, 1, &batch.Options{Observer: seen})
+	req := batch.Request{Queries: clusters(2, m, 16), K: 3, Goals: make([]batch.QueryGoal, m)}
+	for j := range req.Goals {
+		req.Goals[j].Filter = []int64{int64(j), n / 2}
+	}
+	req.Goals[m-1].Filter = []int64{1, n}
+	_, err := e.Search(t.Context(), req)
+	var refused *batch.RequestError
+	if !errors.As(err, &refused) || refused.Field != "filter" || refused.Query != m-1 || seen.n != 0 {
+		t.Errorf("%v after %d searches", err, seen.n)
+	}
+	req.Goals[m-1].Filter = []int64{1}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	resp, err := e.Search(ctx, req)
+	if !errors.Is(err, context.Canceled) || resp == nil {
+		t.Fatal(resp, err)
+	}
+	for j := range resp.Answers {
+		if a := &resp.Answers[j]; len(a.IDs) != 0 || a.Certificate.StoppedBy != batch.Cancelled {
+			t.Errorf("answer %d: %+v", j, a)
 		}
 	}
 }

@@ -57,7 +57,7 @@ func (e *Engine) Footprint(req Request, queries int) (Footprint, error) {
 		req.Queries, req.Goals = make([]float32, e.c.Dim), nil
 	}
 	var f Footprint
-	split := req.splitByK(e.c.Dim)
+	split := req.split(e.c.Dim)
 	for i := range split {
 		w, err := e.newWork(&split[i].Request, split[i].numbers)
 		if err != nil {

@@ -192,6 +192,11 @@ func whole(v any) (int, bool) {
 	return int(x), ok && x == math.Trunc(x) && math.Abs(x) <= math.MaxInt32
 }
 
+// PublishedMethods lists the methods that have such options, or can have.
+func PublishedMethods() []Method {
+	return []Method{BanditMIPS, BanditMIPSAlpha, BanditMIPSBeta, BucketAE, BoundedME}
+}
+
 // PublishedNames lists the options of Published by their names in JSON, which are those of flags too.
 func PublishedNames() []string {
 	var names []string
@@ -209,6 +214,9 @@ func optionError(name, format string, a ...any) error {
 // Check refuses options that method m does not have, and values that are no option's; the error is a
 // *RequestError that names the option, what is wanted, and the methods that have it.
 func (p *Published) Check(m Method) error {
+	if *p == (Published{}) {
+		return nil // of every search: the table allocates
+	}
 	for _, o := range publishedOptions() {
 		switch {
 		case !o.given(p):
@@ -301,6 +309,16 @@ func (p *Published) String() string {
 		}
 	}
 	return strings.Join(all, ", ")
+}
+
+// Shown is the value of an option in the form that Set takes; "" if it is not given, or is none.
+func (p *Published) Shown(name string) string {
+	for _, o := range publishedOptions() {
+		if o.name == name && o.given(p) {
+			return o.show(p)
+		}
+	}
+	return ""
 }
 
 // replaces reports whether coordinates are drawn with replacement where otherwise says so by default.

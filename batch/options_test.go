@@ -225,3 +225,16 @@ func TestSmallSigma(t *testing.T) {
 		}
 	}
 }
+
+// TestPublishedCheckOfNone: a search without options, as nearly all are, does not pay for the table of them.
+func TestPublishedCheckOfNone(t *testing.T) {
+	var none batch.Published
+	allocations := testing.AllocsPerRun(20, func() {
+		if err := none.Check(batch.Auto); err != nil {
+			t.Error(err)
+		}
+	})
+	if allocations > 0 {
+		t.Errorf("%g allocations", allocations)
+	}
+}

@@ -77,6 +77,9 @@ func (w *work) question() plan.Question {
 	if w.k == 0 && w.req.Reaching > 0 { // rounded, so that few plans are made
 		q.Reaching = math.Exp2(math.Round(math.Log2(w.req.Reaching)))
 	}
+	if w.k > 0 && w.within.Floors != nil {
+		q.Before = coarse(w.within.Before)
+	}
 	return q
 }
 

@@ -17,6 +17,7 @@ import (
 type work struct {
 	e        *Engine
 	req      *Request
+	within   Within
 	numbers  []int // of the queries in the caller's request; nil if these are all
 	m        int
 	k        int // atoms wanted, at most c.N; 0: all that reach MinScore
@@ -41,6 +42,9 @@ func (w *work) query(j int) []float32 {
 func (w *work) queries(lo, hi int) backend.Queries {
 	d := w.e.c.Dim
 	q := backend.Queries{M: hi - lo, Dim: d, Data: w.req.Queries[lo*d : hi*d]}
+	if w.e.c.Float64() {
+		q.Given = w.req.Queries64[lo*d : hi*d]
+	}
 	if q.M == w.m {
 		q.Staged = w.staged
 	}
@@ -57,12 +61,12 @@ func (w *work) release() {
 // newWork checks req, whose queries have these numbers in the caller's (nil: they are all of
 // them), and plans it. Every error is a *RequestError.
 func (e *Engine) newWork(req *Request, numbers []int) (*work, error) {
-	return e.newStagedWork(req, numbers, nil)
+	return e.newStagedWork(req, numbers, nil, Within{})
 }
 
-// newStagedWork is newWork that has s, if it is not nil, stage the queries while it checks them. The caller
+// newStagedWork is newWork of a part of a set, and has s, if it is not nil, stage the queries while it checks them. The caller
 // must release the work.
-func (e *Engine) newStagedWork(req *Request, numbers []int, s backend.Stager) (*work, error) {
+func (e *Engine) newStagedWork(req *Request, numbers []int, s backend.Stager, part Within) (*work, error) {
 	c := e.c
 	bad := func(field string, query int, err error) error {
 		return &RequestError{Field: field, Query: query, Err: err}
@@ -73,7 +77,7 @@ func (e *Engine) newStagedWork(req *Request, numbers []int, s backend.Stager) (*
 	if len(req.Queries)%c.Dim != 0 {
 		return nil, bad("queries", -1, fmt.Errorf("%d values are no rows of the collection's %d dimensions", len(req.Queries), c.Dim))
 	}
-	w := &work{e: e, req: req, numbers: numbers, m: len(req.Queries) / c.Dim, delta: req.Delta}
+	w := &work{e: e, req: req, within: part, numbers: numbers, m: len(req.Queries) / c.Dim, delta: req.Delta}
 	if w.delta == 0 {
 		w.delta = .01
 	}
@@ -84,6 +88,9 @@ func (e *Engine) newStagedWork(req *Request, numbers []int, s backend.Stager) (*
 		return nil, bad("epsilon", -1, fmt.Errorf("%g is not a finite number from 0 on", req.Epsilon))
 	}
 	if err := w.checkGoals(); err != nil {
+		return nil, err
+	}
+	if err := w.checkFloors(); err != nil {
 		return nil, err
 	}
 	if req.MinScore != nil && !finite(*req.MinScore) {
@@ -115,7 +122,7 @@ func (e *Engine) newStagedWork(req *Request, numbers []int, s backend.Stager) (*
 	if err := w.checkSelves(); err != nil {
 		return nil, err
 	}
-	filter, err := e.filter(req)
+	filter, err := e.filter(req, part.Live)
 	if err != nil {
 		return nil, err
 	}
@@ -148,6 +155,7 @@ func (w *work) setGoals(filter *backend.Filter) {
 	for j := range w.goals {
 		g := &w.goals[j]
 		g.K, g.Epsilon, g.Floor, g.Ceiling, g.Filter, g.Gather = w.k, w.epsilon(j), w.floor(j), w.ceiling(j), filter, gather
+		g.FloorMade = g.K > 0 && w.floorMade(j)
 		if w.req.ExcludeSelf {
 			selves[j] = w.e.inverse[w.self(j)]
 			if w.req.LaterOnly {
@@ -228,19 +236,27 @@ func (w *work) gap(j int) float64 {
 // epsilon is gap in search-score units.
 func (w *work) epsilon(j int) float64 { return w.e.c.Metric.Gap(w.gap(j)) }
 
-// floor is MinScore of query j as a search score; -Inf without MinScore.
+// floor is the least search score that query j wants, by its MinScore and by what is known of other parts; -Inf
+// if it wants any.
 func (w *work) floor(j int) float64 {
-	limit := w.minScore(j)
-	if limit == nil {
-		return math.Inf(-1)
+	floor := math.Inf(-1)
+	if limit := w.minScore(j); limit != nil {
+		floor = w.e.c.Metric.Floor(*limit)
 	}
-	return w.e.c.Metric.Floor(*limit)
+	if floors := w.within.Floors; floors != nil {
+		floor = max(floor, floors[w.number(j)])
+	}
+	return floor
 }
 
 // emptyAnswer is the answer to a query that no look has seen: no atoms, and an open bound
 // from the norms.
 func (w *work) emptyAnswer(j int) backend.Answer {
-	return backend.Answer{OpenBound: min(w.e.c.Metric.Best(w.norms[j], w.e.maxNorm), w.goals[j].Ceiling), Tau: math.Inf(-1)}
+	best := w.e.c.Metric.Best(w.norms[j], w.e.maxNorm)
+	if w.e.c.Float64() && best > 0 { // norms are of what is rounded to float32, by at most 2^-24 and half a subnormal step
+		best += best*0x1p-20 + math.Sqrt(float64(w.e.c.Dim))*math.SmallestNonzeroFloat32*(1+w.norms[j]+w.e.maxNorm)
+	}
+	return backend.Answer{OpenBound: min(best, w.goals[j].Ceiling), Tau: math.Inf(-1)}
 }
 
 // answerRoom is memory for what the answers to several queries consist of.

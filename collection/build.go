@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
+
+	"thresher/dataset"
 )
 
 // Limits of a collection.
@@ -27,23 +29,23 @@ func Build(ctx context.Context, rows []float32, dim int, o *Options) (*Collectio
 	if dim < 1 || len(rows)%dim != 0 {
 		return nil, fmt.Errorf("%d values are no rows of %d columns", len(rows), dim)
 	}
-	c, err := newCollection(len(rows)/dim, dim, o)
+	v, err := dataset.VectorsOf(rows, dim)
 	if err != nil {
 		return nil, err
 	}
-	if o.Order != nil {
-		if c.D == 0 {
-			return nil, fmt.Errorf("an order of the atoms needs basis rotated, %d columns and codes, not %s and %d", MinRotated, c.Basis, dim)
-		}
-		if len(o.Order) != c.N || !isPermutation(o.Order) {
-			return nil, fmt.Errorf("order of %d atoms: is no permutation of the %d rows", len(o.Order), c.N)
-		}
+	return BuildVectors(ctx, v, o)
+}
+
+// checkOrder returns an error for an order that the atoms cannot have.
+func (c *Collection) checkOrder(o *Options) error {
+	switch {
+	case o.Order == nil:
+	case c.D == 0:
+		return fmt.Errorf("an order of the vectors needs basis rotated, %d columns and codes, not %s and %d", MinRotated, c.Basis, c.Dim)
+	case len(o.Order) != c.N || !isPermutation(o.Order):
+		return fmt.Errorf("order of %d vectors: is no permutation of the %d rows", len(o.Order), c.N)
 	}
-	c.Rows = rows
-	if err := c.build(ctx, heap{}, o); err != nil {
-		return nil, err
-	}
-	return c, nil
+	return nil
 }
 
 // newCollection validates the shape and options and determines head and dimension.
@@ -85,13 +87,16 @@ func newShape(n, dim int, o *Options) *Collection {
 	return c
 }
 
-// build fills all sections from Rows.
+// build fills all sections from Vectors.
 func (c *Collection) build(ctx context.Context, m memory, o *Options) error {
 	b, err := newBuilder(ctx, c, m, o)
 	if err != nil {
 		return err
 	}
 	for _, p := range b.phases() {
+		if b.file != nil {
+			b.file.dropRows()
+		}
 		if err := p.run(); err != nil {
 			return err
 		}
@@ -106,6 +111,8 @@ type builder struct {
 	o        *Options
 	threads  int
 	inMemory bool      // sections are from the heap, not those of a file
+	file     *file     // that the sections are in, if it is written in segments, else nil
+	gathered *gathered // the rows in the order of atoms, while these are coded in segments
 	rowNorms []float64 // norm of each row, less the centre, by row number
 	rowsDone atomic.Int64
 }
@@ -114,6 +121,9 @@ type builder struct {
 func newBuilder(ctx context.Context, c *Collection, m memory, o *Options) (*builder, error) {
 	b := &builder{c: c, ctx: ctx, o: o, threads: o.Threads}
 	_, b.inMemory = m.(heap)
+	if w, ok := m.(*file); ok && w.segment > 0 {
+		b.file = w
+	}
 	if b.threads <= 0 {
 		b.threads = runtime.GOMAXPROCS(0)
 	}
@@ -124,7 +134,7 @@ func newBuilder(ctx context.Context, c *Collection, m memory, o *Options) (*buil
 		haar = c.transform.haar
 	}
 	origin := c.Origin
-	if err := c.layout(m, c.Rows != nil, fileVersion); err != nil {
+	if err := c.layout(m, c.Elem(), true, fileVersion); err != nil {
 		return nil, err
 	}
 	copy(c.Origin, origin)
@@ -153,6 +163,14 @@ func (b *builder) phases() []phase {
 		return append(phases, phase{"done", func() error { b.progress(b.c.N); return nil }})
 	}
 	return append(phases, phase{"head", b.computeHead}, phase{"codes", b.codeAtoms}, phase{"pilot", b.computePilot})
+}
+
+// rowSweep returns a sweep of a pass over the rows, nil unless the file is written in segments.
+func (b *builder) rowSweep() *sweep {
+	if b.file == nil {
+		return nil
+	}
+	return newSweep(b.file.f, b.c.N, b.file.segment, true, b.file.rows())
 }
 
 // progress reports n more rows done.

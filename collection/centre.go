@@ -38,7 +38,7 @@ func (b *builder) computeCentre() error {
 	}
 	if err := b.eachColumn(n, func(j int, column []float32) {
 		for k, i := range sample {
-			column[k] = c.Rows[i*c.Dim+j]
+			column[k] = c.Coordinate(i, j)
 		}
 		slices.Sort(column)
 		c.Centre[j] = float64(column[n/2])
@@ -46,8 +46,9 @@ func (b *builder) computeCentre() error {
 		return err
 	}
 	far := make([]float64, n)
+	memory := c.RowMemory()
 	for k, i := range sample {
-		far[k] = simd.SquaredDistance(c.Row(i), c.Centre)
+		far[k] = simd.SquaredDistance(c.RowIn(memory, i), c.Centre)
 	}
 	sorted := slices.Sorted(slices.Values(far))
 	farthest, near := sorted[int(centreShare*float64(n-1))], sample[:0]
@@ -59,7 +60,7 @@ func (b *builder) computeCentre() error {
 	return b.eachColumn(0, func(j int, _ []float32) {
 		var sum float64
 		for _, i := range near {
-			sum += float64(c.Rows[i*c.Dim+j])
+			sum += float64(c.Coordinate(i, j))
 		}
 		c.Centre[j] = float64(float32(sum / float64(max(1, len(near)))))
 	})
@@ -103,7 +104,12 @@ func (c *Collection) centreNorm() float64 { return norm64(c.Centre) }
 
 // Relative writes coordinates from, from+1, .. of a row less the Centre to dst. There must be a Centre.
 func (c *Collection) Relative(dst []float32, row, from int) {
-	v, m := c.Rows[row*c.Dim+from:][:len(dst)], c.Centre[from:][:len(dst)]
+	v, m := dst, c.Centre[from:][:len(dst)]
+	if c.Rows != nil {
+		v = c.Rows[row*c.Dim+from:][:len(dst)]
+	} else {
+		c.Read(dst, row*c.Dim+from)
+	}
 	for j := range dst {
 		dst[j] = v[j] - float32(m[j])
 	}

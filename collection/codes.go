@@ -15,6 +15,7 @@ type coder struct {
 	b     *builder
 	split *splitter
 	rot   []float32 // [D] the rotated rest of one atom
+	row   []float32 // memory of a row, if rows are converted
 	exp   [PanelAtoms]int
 	norms [PanelAtoms]float64 // after scaling by 2^-exp
 	// fetches says that rows come from memory, where the order of norms scatters them. Each is prefetched while one
@@ -29,22 +30,50 @@ func (b *builder) codeAtoms() error {
 	}
 	coders := make([]*coder, b.threads)
 	c.computeNormCaps()
+	if b.file != nil {
+		return b.codeGathered(coders)
+	}
+	return b.codeRange(coders, 0, c.N, nil)
+}
+
+// codeRange codes atoms first to end-1, the first of a panel on; behind, a sweep of all atoms, follows.
+func (b *builder) codeRange(coders []*coder, first, end int, behind *sweep) error {
 	// One goroutine takes several panels, so that the rows it prefetches are its own.
-	together := min(max(1, c.PanelCount()/(minShares*b.threads)), maxTogether)
-	return b.each(c.N, together*PanelAtoms, func(w, lo, hi int) error {
+	together := min(max(1, (end-first)/PanelAtoms/(minShares*b.threads)), maxTogether)
+	return b.each(end-first, together*PanelAtoms, func(w, lo, hi int) error {
 		if coders[w] == nil {
 			coders[w] = newCoder(b)
 		}
-		for ; lo < hi; lo += PanelAtoms {
+		for lo, hi := first+lo, first+hi; lo < hi; lo += PanelAtoms {
 			if err := b.ctx.Err(); err != nil {
 				return err
 			}
 			to := min(lo+PanelAtoms, hi)
 			coders[w].codePanel(lo, to)
+			behind.passed(lo, to)
 			b.progress(to - lo)
 		}
 		return nil
 	})
+}
+
+// codeGathered codes all atoms a bucket of gathered rows after the other.
+func (b *builder) codeGathered(coders []*coder) (err error) {
+	if b.gathered, err = b.gather(b.file); err != nil {
+		return err
+	}
+	behind := newSweep(b.file.f, b.c.N, b.file.segment, false, b.file.perAtom()...)
+	for lo, hi := 0, 0; lo < b.c.N; lo = hi {
+		if hi, err = b.gathered.read(lo); err != nil {
+			return err
+		}
+		if err := b.codeRange(coders, lo, hi, behind); err != nil {
+			return err
+		}
+	}
+	behind.end()
+	defer func() { b.gathered = nil }()
+	return b.gathered.end()
 }
 
 const (
@@ -54,7 +83,7 @@ const (
 )
 
 func newCoder(b *builder) *coder {
-	return &coder{b: b, split: newSplitter(b.c.transform, b.c.N), rot: make([]float32, b.c.D), fetches: 4*b.c.N*b.c.Dim > cachedRows}
+	return &coder{b: b, split: newSplitter(b.c.transform, b.c.N), rot: make([]float32, b.c.D), row: b.c.RowMemory(), fetches: b.file == nil && len(b.c.Vectors.Bytes()) > cachedRows}
 }
 
 // codePanel codes the atoms of one panel, lo to hi-1 in internal order.
@@ -68,7 +97,7 @@ func (k *coder) codePanel(lo, hi int) {
 		k.split.splitVectors(to - from)
 		for i := from; i < to; i++ {
 			if next := i + k.split.slots; k.fetches && next < c.N {
-				kernels.Prefetch(c.Row(int(c.Order[next])))
+				c.PrefetchRow(int(c.Order[next]))
 			}
 			k.split.rotateRest(k.rot, i-from)
 			k.codeAtom(i, i-from)
@@ -81,7 +110,13 @@ func (k *coder) codePanel(lo, hi int) {
 // loadAtom writes atom i to a slot, scaled by a power of two, which it records.
 func (k *coder) loadAtom(i, slot int) {
 	row := k.b.c.Order[i]
-	e := k.split.loadAtom(slot, k.b.c.Row(int(row)), k.b.c.Centre, k.b.rowNorms[row])
+	var values []float32
+	if k.b.gathered != nil {
+		values = k.b.gathered.rowIn(k.row, i)
+	} else {
+		values = k.b.c.RowIn(k.row, int(row))
+	}
+	e := k.split.loadAtom(slot, values, k.b.c.Centre, k.b.rowNorms[row])
 	k.exp[slot], k.norms[slot] = e, math.Ldexp(k.b.rowNorms[row], -e)
 }
 
@@ -112,11 +147,11 @@ func (c *Collection) AtomHeads(dst []float32, lo, hi int, tmp *PrepareScratch) {
 		tmp = &PrepareScratch{}
 	}
 	s := tmp.splitterFor(c, hi-lo)
-	unit := make([]float64, s.slots)
+	unit, memory := make([]float64, s.slots), c.RowMemory()
 	for ; lo < hi; lo += s.slots {
 		n := min(s.slots, hi-lo)
 		for slot := range n {
-			row := c.Row(int(c.Order[lo+slot]))
+			row := c.RowIn(memory, int(c.Order[lo+slot]))
 			norm := c.WorkingNorm(row)
 			unit[slot] = math.Ldexp(c.Metric.Factor(norm), s.loadAtom(slot, row, c.Centre, norm))
 		}

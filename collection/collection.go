@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"math"
 	"slices"
+	"sync"
 
 	"thresher/bandit"
 	"thresher/dataset"
@@ -76,10 +77,12 @@ type Collection struct {
 	Basis  Basis
 	Seed   uint64
 
-	// Rows holds the atoms as given, [N][Dim], less Origin if there is one.
+	// Vectors holds the atoms as given, N of Dim coordinates, less Origin if there is one and they are not ElemFloat64.
+	Vectors dataset.Vectors
+	// Rows are the coordinates of Vectors if these are ElemFloat32, else nil: see Row, RowIn and Read.
 	Rows []float32
 	// Origin is the point in float64 that the rows given were taken relative to before they were
-	// rounded to float32, [Dim]; nil is zero. Only collections for Euclidean distance have one, made
+	// rounded to float32, or are wherever they are, [Dim]; nil is zero. Only collections for Euclidean distance have one, made
 	// of numbers that float32 does not hold. Queries are taken relative to it, too; the Centre is
 	// relative to it.
 	Origin []float64
@@ -144,6 +147,7 @@ type Collection struct {
 	Rotated32 []float32
 
 	transform *transform
+	converted *sync.Pool    // of *[]float32, rowsTogether rows; nil if rows are Float32
 	forecast  func() *Pilot // Forecast; nil if there is none
 
 	// The fields below are set for basis Raw.
@@ -178,9 +182,6 @@ func (c *Collection) Coded() bool { return c.Codes != nil }
 // (Options.NoCodes).
 func (c *Collection) Unbuilt() bool { return c.Basis == Rotated && c.D == 0 && c.Dim >= MinRotated }
 
-// Row returns row number i as given; the slice aliases Rows.
-func (c *Collection) Row(i int) []float32 { return c.Rows[i*c.Dim : (i+1)*c.Dim : (i+1)*c.Dim] }
-
 // RowNorm returns |v| of row i as given in float64 for cosine, else 0.
 func (c *Collection) RowNorm(i int) float64 {
 	if c.RowSquares == nil {
@@ -192,12 +193,13 @@ func (c *Collection) RowNorm(i int) float64 {
 // Values returns the least and greatest coordinate of the working vectors.
 func (c *Collection) Values() (lo, hi float64) {
 	lo, hi = math.Inf(1), math.Inf(-1)
+	memory := c.RowMemory()
 	for i := range c.N {
 		f := 1.0
 		if n := c.RowNorm(i); n > 0 {
 			f = 1 / n
 		}
-		for _, v := range c.Row(i) {
+		for _, v := range c.RowIn(memory, i) {
 			lo, hi = min(lo, float64(v)*f), max(hi, float64(v)*f)
 		}
 	}
@@ -253,7 +255,7 @@ func (c *Collection) computeNormCaps() {
 
 // Bytes returns the memory a collection holds, codes and terms included.
 func (c *Collection) Bytes() int64 {
-	b := int64(len(c.Rows))*4 + int64(len(c.Order))*4 + int64(len(c.Norm))*4 + int64(len(c.RowSquares))*8 +
+	b := int64(len(c.Vectors.Bytes())) + int64(len(c.Order))*4 + int64(len(c.Norm))*4 + int64(len(c.RowSquares))*8 +
 		int64(len(c.Centre)+len(c.Origin))*8 + int64(len(c.Offset)+len(c.HeadScale)+len(c.HeadNorm)+len(c.HeadErr)+len(c.NormCaps)+len(c.NormFloors))*4 +
 		int64(len(c.Panels)+len(c.Codes)) + int64(len(c.Rotated32)+len(c.Perm))*4
 	for _, l := range c.Stages {
@@ -272,7 +274,10 @@ func (c *Collection) Bytes() int64 {
 type Options struct {
 	Metric Metric // InnerProduct, Cosine or Euclidean
 	Basis  Basis
-	Seed   uint64 // of the rotation or the coordinate order
+	// Elem is the type in which rows are kept: for Size and BuildOver; vectors and sources have their own, but a
+	// source of float64 is rounded to float32 unless Elem is ElemFloat64.
+	Elem dataset.Elem
+	Seed uint64 // of the rotation or the coordinate order
 	// Threads is the number of goroutines; 0 is GOMAXPROCS. The result does not depend on it.
 	Threads int
 	// NoHead omits the head, for comparing bounds.
@@ -301,6 +306,11 @@ type Options struct {
 	Change dataset.Change
 	// Mode is that of the file which Create makes, less the umask; 0 is 0644.
 	Mode fs.FileMode
+	// Memory is how many bytes a build into a file may take, the file's pages included; 0 for any number. A file
+	// that does not fit is built a part at a time, and what is written is dropped from memory. That takes a
+	// third reading of the rows, and for a while as much of the disk as they take. A build that needs more memory
+	// of its own is refused by a MemoryError.
+	Memory int64
 	// Progress, if not nil, is called with the rows done in both passes and their total, from
 	// several goroutines concurrently and not always in order.
 	Progress func(done, total int64)

@@ -50,7 +50,7 @@ func TestGivenOrder(t *testing.T) {
 func TestGivenOrderRefuses(t *testing.T) {
 	rows := vectors.Gaussian(vectors.Rand(1), 4, 32)
 	for want, o := range map[string]*Options{
-		"order of 3 atoms":    {Metric: InnerProduct, Order: []uint32{0, 1, 2}},
+		"order of 3 vectors":  {Metric: InnerProduct, Order: []uint32{0, 1, 2}},
 		"is no permutation":   {Metric: InnerProduct, Order: []uint32{0, 1, 2, 2}},
 		"of the 4 rows":       {Metric: InnerProduct, Order: []uint32{0, 1, 2, 4}},
 		"needs basis rotated": {Metric: InnerProduct, Order: []uint32{0, 1, 2, 3}, Basis: Raw},

@@ -49,6 +49,7 @@ func (b *builder) computeHead() error {
 		if b.o.Order != nil || c.Metric.NearFirst() {
 			longest = float64(slices.Max(c.Norm))
 		}
+		memory := c.RowMemory()
 		for k, i := range generator(c.Seed, streamSample).Perm(c.N)[:n] {
 			norm := b.rowNorms[i]
 			if norm == 0 {
@@ -60,7 +61,7 @@ func (b *builder) computeHead() error {
 				f = 1 / max(norm, longest*1e-3)
 				f *= min(1, norm/longest*1e3)
 			}
-			s.setRow(k, c.Row(i), c.Centre, f)
+			s.setRow(k, c.RowIn(memory, i), c.Centre, f)
 		}
 		u, d := fitHead(s, c.R, c.Seed, b.threads)
 		copy(t.u, u)

@@ -19,6 +19,8 @@ type Info struct {
 	Head      int    `json:"head"`
 	Rotated   int    `json:"rotated_dim"`
 	FileBytes int64  `json:"file_bytes"`
+	// Elem is the type in which the rows are kept.
+	Elem dataset.Elem `json:"dtype"`
 	// Rounded is what rounding the rows given to float32 changed, nil if nothing.
 	Rounded *dataset.Change `json:"rounded,omitempty"`
 	// Relative says that the rows are relative to an origin in float64.
@@ -43,8 +45,12 @@ func Stat(path string) (*Info, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: %v", path, ErrCorrupt, err)
 	}
+	elem, err := h.elem()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
 	i := &Info{Path: path, Version: h.Version, N: h.N, Dim: h.Dim, Metric: metric.String(), Basis: h.Basis, Seed: h.Seed,
-		Head: h.R, Rotated: h.D, FileBytes: h.Bytes, Rounded: h.Change, Relative: h.hasOrigin(), Sections: map[string]int64{}}
+		Head: h.R, Rotated: h.D, FileBytes: h.Bytes, Elem: elem, Rounded: h.Change, Relative: h.hasOrigin(), Sections: map[string]int64{}}
 	for _, s := range h.Sections {
 		i.Sections[s.Name] = s.Bytes
 	}

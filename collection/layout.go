@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"thresher/bandit"
+	"thresher/dataset"
 )
 
 // A collection's arrays are named sections of one memory, which is either
@@ -65,8 +66,9 @@ func array[T scalar](m memory, name string, n int) ([]T, error) {
 }
 
 // layout points a collection's slices at the sections of m, for a version of the file
-// format. N, Dim, Metric, Basis, R and D must be set. With keepRows, Rows stays as it is.
-func (c *Collection) layout(m memory, keepRows bool, version int) error {
+// format. N, Dim, Metric, Basis, R and D must be set. The rows are of type elem; with keepRows, Vectors stays as
+// it is.
+func (c *Collection) layout(m memory, elem dataset.Elem, keepRows bool, version int) error {
 	var err error
 	get32 := func(dst *[]float32, name string, n int) {
 		if err == nil {
@@ -75,7 +77,7 @@ func (c *Collection) layout(m memory, keepRows bool, version int) error {
 	}
 	padded := c.PanelCount() * PanelAtoms
 	if !keepRows {
-		get32(&c.Rows, "rows", c.N*c.Dim)
+		err = c.layoutRows(m, elem)
 	}
 	if err == nil {
 		c.Order, err = array[uint32](m, "order", c.N)
@@ -140,6 +142,17 @@ func (c *Collection) layout(m memory, keepRows bool, version int) error {
 	if c.D <= bandit.HaarMaxDim {
 		get32(&c.transform.haar, "rotation", c.D*c.D)
 	}
+	return err
+}
+
+// layoutRows points Vectors and Rows at the rows of m, which are of type elem.
+func (c *Collection) layoutRows(m memory, elem dataset.Elem) error {
+	rows, err := array[uint8](m, "rows", c.N*c.Dim*elem.Size())
+	if err != nil || rows == nil {
+		return err
+	}
+	v, err := dataset.NewVectors(elem, c.Dim, rows)
+	c.setVectors(v)
 	return err
 }
 

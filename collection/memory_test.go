@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"thresher/dataset"
 )
 
 // reserved is memory that is address space only, enough for a collection of any size.
@@ -39,7 +41,7 @@ func TestMemoryIsBounded(t *testing.T) {
 			c.transform = newTransform(dim, 0)
 			c.transform.r = c.R
 			var r reserved
-			if err := c.layout(&r, false, fileVersion); err != nil {
+			if err := c.layout(&r, dataset.ElemFloat32, false, fileVersion); err != nil {
 				t.Fatal(err)
 			}
 			if share := float64(c.Bytes()) / (4 * n * float64(dim)); share > 1.4 {

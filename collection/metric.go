@@ -12,9 +12,9 @@ import (
 // Metric says how a query q and an atom v are compared. Searches maximise the search
 // score; Shown converts it to what users see.
 //
-// What depends on the metric is answered by the methods below, and no other Go code
-// branches on which metric it is, but two that recompute answers on purpose by
-// formulas of their own: verify and backend/backendtest, in a file metric.go each.
+// What depends on the metric in a search is answered by the methods below. Two rooms
+// recompute answers on purpose by formulas of their own: verify and backend/backendtest,
+// in a file metric.go each. Verbs that are for one metric, such as pursuit, name it.
 // Kernels are told Normalises and Differences.
 //
 // The zero Metric is none: what needs a metric refuses it (Check), because a search by the

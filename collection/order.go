@@ -1,9 +1,13 @@
 package collection
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
+
+	"thresher/dataset"
+	"thresher/simd"
 )
 
 // Atoms are ordered by descending norm, or by ascending distance from the centre (Metric.NearFirst), in
@@ -52,25 +56,45 @@ func (b *builder) computeNorms() error {
 	limit := c.Metric.maxNorm()
 	chunk := max(1, min(4096, 1<<20/c.Dim))
 	longest := make([]float64, b.threads)
+	memory := make([][]float32, b.threads)
+	behind := b.rowSweep()
+	defer behind.end()
+	chunk = behind.chunk(chunk, b.threads)
 	err := b.each(c.N, chunk, func(w, lo, hi int) error {
+		if memory[w] == nil {
+			memory[w] = c.RowMemory()
+		}
+		if err := b.checkRows(lo, hi); err != nil {
+			return err
+		}
 		for i := lo; i < hi; i++ {
-			squares := kernels.SumSquares(c.Row(i))
-			if c.RowSquares != nil {
-				c.RowSquares[i] = squares
-			}
+			row := c.RowIn(memory[w], i)
+			squares := kernels.SumSquares(row)
 			s := math.Sqrt(squares)
-			if !(s < limit) {
-				return rowError(c.Row(i), i, s, limit)
+			switch {
+			case !(s < limit) && c.Float64():
+				return c.refused64(row, i, s, limit)
+			case !(s < limit):
+				return rowError(row, i, s, limit)
+			case c.RowSquares == nil:
+			case c.Float64():
+				c.RowSquares[i] = simd.SumSquares64(c.row64(i))
+				if err := c.Metric.CheckGiven(c.row64(i)); err != nil {
+					return &RowError{Row: i, Column: -1, Err: err}
+				}
+			default:
+				c.RowSquares[i] = squares
 			}
 			if c.Centre != nil {
 				longest[w] = max(longest[w], s)
-				if s = c.WorkingNorm(c.Row(i)); !(s < limit) {
-					return rowError(c.Row(i), i, s, limit)
+				if s = c.WorkingNorm(row); !(s < limit) {
+					return rowError(row, i, s, limit)
 				}
 			}
 			b.rowNorms[i] = s
 			steps[i] = c.Metric.stepOf(b.workingFactor(uint32(i)) * s)
 		}
+		behind.passed(lo, hi)
 		b.progress(hi - lo)
 		return nil
 	})
@@ -94,6 +118,19 @@ func (b *builder) computeNorms() error {
 			c.Offset[i] = Upward(-c.Metric.Lead(w))
 		}
 		c.Norm[i] = Upward(w * Up)
+	}
+	return nil
+}
+
+// checkRows returns the error of the first value of rows lo to hi-1 that is not finite. Only those of ElemFloat16
+// must be compared one by one: norms tell of others.
+func (b *builder) checkRows(lo, hi int) error {
+	c := b.c
+	if c.Elem() != dataset.ElemFloat16 {
+		return nil
+	}
+	if at := c.Vectors.Slice(lo, hi).Unfit(); at >= 0 {
+		return &RowError{Row: lo + at/c.Dim, Column: at % c.Dim, Err: errNotFinite}
 	}
 	return nil
 }
@@ -126,6 +163,8 @@ func (b *builder) orderAtoms(steps []uint16) {
 		lo = hi
 	}
 }
+
+var errNotFinite = errors.New("value is not finite")
 
 // rowError returns the error of a row whose norm is not below limit: its first value that is not
 // finite, or the norm.

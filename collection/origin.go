@@ -78,9 +78,13 @@ func Narrow(dst []float32, rows []float64, dim int, origin []float64) (dataset.C
 }
 
 // Given returns row i as it was given, up to rounding: less exact than the row itself if there is
-// an Origin, to which float64 then adds it.
+// an Origin, to which float64 then adds it. Of Float64 it is the row itself.
 func (c *Collection) Given(i int) []float64 {
 	out := make([]float64, c.Dim)
+	if c.Float64() {
+		c.Vectors.Read64(out, i*c.Dim)
+		return out
+	}
 	for j, x := range c.Row(i) {
 		out[j] = float64(x)
 		if c.Origin != nil {

@@ -41,18 +41,26 @@ func (b *builder) pilotThresholds(q []float32, queries []Query, selves, arms []u
 			found[w][j], early[w][j] = newTopScores(c.N), newTopScores(c.N)
 		}
 		dots[w] = make([]float32, tileRows*panel.columns)
-		if c.Centre != nil {
+		if c.Centre != nil || c.Rows == nil {
 			rows[w] = make([]float32, tileRows*min(columns, c.Dim))
 		}
 	}
+	behind := b.rowSweep()
+	defer behind.end()
 	err := b.each(c.N, tileRows, func(w, lo, hi int) error {
 		for from := 0; from < c.Dim; from += columns {
 			width := min(columns, c.Dim-from)
-			vectors, ld := c.Rows[lo*c.Dim+from:], c.Dim
-			if c.Centre != nil {
-				vectors, ld = rows[w], width
+			vectors, ld := rows[w], width
+			switch {
+			case c.Centre != nil:
 				for row := lo; row < hi; row++ {
 					c.Relative(vectors[(row-lo)*ld:][:width], row, from)
+				}
+			case c.Rows != nil:
+				vectors, ld = c.Rows[lo*c.Dim+from:], c.Dim
+			default:
+				for row := lo; row < hi; row++ {
+					c.Read(vectors[(row-lo)*ld:][:width], row*c.Dim+from)
 				}
 			}
 			panel.multiply(dots[w], panel.columns, vectors, ld, hi-lo, from, width, from > 0)
@@ -81,6 +89,7 @@ func (b *builder) pilotThresholds(q []float32, queries []Query, selves, arms []u
 				}
 			}
 		}
+		behind.passed(lo, hi)
 		return nil
 	})
 	if err != nil {

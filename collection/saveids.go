@@ -11,7 +11,7 @@ import (
 
 // SaveIDs writes the ids of the collection file at path, one a row, to the file beside it that dataset.SavedIDs
 // reads, and makes it durable. With nil ids it removes such a file, which is that of a collection that was there.
-func SaveIDs(path string, ids []string) error {
+func SaveIDs(path string, ids *dataset.IDs) error {
 	beside := path + dataset.SavedIDsSuffix
 	if ids == nil {
 		if err := os.Remove(beside); !errors.Is(err, fs.ErrNotExist) {

@@ -1,20 +1,22 @@
 package collection
 
-import "math"
+import (
+	"math"
+
+	"thresher/simd"
+)
 
 // Score returns the search score of row i for a query: q.v, the cosine or
 // -|q-v|^2/2, of canonical sums (package simd). Every backend's scores are these, bit
-// for bit.
+// for bit. Rows of Float64 have their scores for queries as given: Sums and ScoreOf.
 func (c *Collection) Score(q []float32, i int) float64 {
 	wide := make([]float64, len(q))
 	for j, v := range q {
 		wide[j] = float64(v)
 	}
-	sum := kernels.Dot
-	if c.Metric.Differences() {
-		sum = kernels.SquaredDistance
-	}
-	return c.ScoreOf(i, sum(c.Row(i), wide), kernels.SumSquares(q))
+	var sum [1]float64
+	c.Sums(kernels, sum[:], []uint32{uint32(i)}, wide, false)
+	return c.ScoreOf(i, sum[0], kernels.SumSquares(q))
 }
 
 // Scores sets out[k] to the Score of rows[k] for the query q.
@@ -23,12 +25,26 @@ func (c *Collection) Scores(out []float64, q []float32, rows []uint32) {
 	for j, v := range q {
 		wide[j] = float64(v)
 	}
-	if c.Metric.Differences() {
-		kernels.SquaredDistances(out, c.Rows, c.Dim, rows, wide)
-	} else {
-		kernels.Dots(out, c.Rows, c.Dim, rows, wide)
+	c.scores(out, wide, kernels.SumSquares(q), rows)
+}
+
+// Scores64 is Scores for a query of float64, relative to what Vectors are.
+func (c *Collection) Scores64(out, q []float64, rows []uint32) {
+	c.scores(out, q, simd.SumSquares64(q), rows)
+}
+
+// ScoresOfRow sets out[k] to the search score of rows[k] for row i as the query, in the type in which rows are kept.
+func (c *Collection) ScoresOfRow(out []float64, i int, rows []uint32) {
+	if c.Float64() {
+		c.Scores64(out, c.row64(i), rows)
+		return
 	}
-	qq := kernels.SumSquares(q)
+	c.Scores(out, c.Row(i), rows)
+}
+
+// scores is Scores for a query of squared norm qq.
+func (c *Collection) scores(out, q []float64, qq float64, rows []uint32) {
+	c.Sums(kernels, out[:len(rows)], rows, q, false)
 	for k, row := range rows {
 		out[k] = c.ScoreOf(int(row), out[k], qq)
 	}

@@ -14,7 +14,6 @@ import (
 	"math"
 	"os"
 	"slices"
-	"unsafe"
 
 	"thresher/dataset"
 	"thresher/internal/atomicfile"
@@ -32,6 +31,11 @@ import (
 const (
 	magic       = "THRESHER"
 	fileVersion = 7
+	// typedVersion is that of files whose rows are not ElemFloat32.
+	typedVersion = 10
+	// wideVersion is that of files whose rows are ElemFloat64.
+	wideVersion   = 11
+	newestVersion = wideVersion
 	// originVersion is that of files with an Origin and atoms in the order before nearVersion.
 	originVersion = 8
 	// oldestVersion has additional sections, which are ignored. Files before roundsVersion
@@ -90,6 +94,7 @@ type header struct {
 	Change   *dataset.Change `json:",omitempty"` // nil: no value was changed
 	Pilot    Pilot
 	Names    []nameRun `json:",omitempty"` // of the coordinates
+	Elem     string    `json:",omitempty"` // of the rows; "": float32
 	Sections []section
 	Bytes    int64
 }
@@ -99,6 +104,21 @@ func (h *header) hasOrigin() bool {
 	return h.Version == originVersion || slices.ContainsFunc(h.Sections, func(s section) bool { return s.Name == originSection })
 }
 
+// elem returns the type of the file's rows.
+func (h *header) elem() (dataset.Elem, error) {
+	if h.Elem == "" {
+		return dataset.ElemFloat32, nil
+	}
+	elem, err := dataset.ParseElem(h.Elem)
+	if err == nil && (h.Version < typedVersion || h.Version < wideVersion && elem == dataset.ElemFloat64) {
+		err = fmt.Errorf("rows of %v in a file of version %d", elem, h.Version)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%w: %v", ErrCorrupt, err)
+	}
+	return elem, nil
+}
+
 // file is memory in the mapped sections of a file being written.
 type file struct {
 	f        *os.File
@@ -106,6 +126,8 @@ type file struct {
 	sections []section
 	maps     [][]byte
 	inMemory []bool // by section: held in memory, not mapped, until closeSections
+	segment  int64  // bytes that a build works on at a time, see paging.go; 0: all
+	rowsCRC  *uint32
 }
 
 func aligned(at, to int64) int64 { return (at + to - 1) / to * to }
@@ -150,7 +172,7 @@ func (w *file) closeSections(ok bool) error {
 	var first error
 	for i, b := range w.maps {
 		if ok {
-			w.sections[i].CRC = crc32.Checksum(b, castagnoli)
+			w.sections[i].CRC = w.checksum(i)
 		}
 		var err error
 		switch {
@@ -188,7 +210,7 @@ func Create(ctx context.Context, path string, src Source, force bool, o *Options
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return Open(path)
+	return OpenUnverified(path)
 }
 
 // CreateIn streams src into f, an empty file that may have no name, as Create does, and returns it, opened. It
@@ -197,7 +219,7 @@ func CreateIn(ctx context.Context, f *os.File, src Source, o *Options) (*Collect
 	if err := writeFile(ctx, f, src, o); err != nil {
 		return nil, err
 	}
-	return openFile(f)
+	return openFile(f, true)
 }
 
 func writeFile(ctx context.Context, f *os.File, src Source, o *Options) (err error) {
@@ -205,15 +227,20 @@ func writeFile(ctx context.Context, f *os.File, src Source, o *Options) (err err
 	if _, err := f.Seek(w.end, io.SeekStart); err != nil {
 		return err
 	}
-	n, err := readRows(ctx, src, func(r []float32) error {
-		_, err := f.Write(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(r))), 4*len(r)))
-		return err
-	})
+	rows := &rowFile{f: f, at: w.end, from: w.end, segment: segmentOf(o.memory()), late: o.lateFor(src)}
+	elem, n, err := writeRows(ctx, rows, src, o)
 	if err != nil {
 		return err
 	}
+	w.rowsCRC = &rows.crc
 	c, err := newCollection(n, src.Dim(), o.from(src))
 	if err != nil {
+		return err
+	}
+	if elem == dataset.ElemFloat64 {
+		c.Change = dataset.Change{}
+	}
+	if w.segment, err = o.segmentFor(c, elem); err != nil {
 		return err
 	}
 	ok := false
@@ -222,14 +249,20 @@ func writeFile(ctx context.Context, f *os.File, src Source, o *Options) (err err
 			w.closeSections(false)
 		}
 	}()
-	if c.Rows, err = array[float32](w, "rows", n*c.Dim); err != nil {
+	if err = c.layoutRows(w, elem); err != nil {
 		return err
+	}
+	if c.Metric.Differences() && c.Origin == nil {
+		c.Origin = originOf(c.Vectors)
 	}
 	if err := c.build(ctx, w, o); err != nil {
 		return err
 	}
 	h := header{N: c.N, Dim: c.Dim, Metric: c.Metric.String(), Basis: c.Basis.String(), Seed: c.Seed, D: c.D, R: c.R,
 		Slack: c.Slack, Codes: c.CodeSlack, Kappa: c.Kappa, Longest: c.Longest, Pilot: *c.Forecast()}
+	if elem != dataset.ElemFloat32 {
+		h.Elem = elem.String()
+	}
 	if c.Change.Values > 0 {
 		h.Change = &c.Change
 	}
@@ -244,6 +277,11 @@ func writeFile(ctx context.Context, f *os.File, src Source, o *Options) (err err
 		return err
 	}
 	h.Sections, h.Bytes = w.sections, w.end
+	if w.segment > 0 { // what was gathered lay behind a gap
+		if err := f.Truncate(w.end); err != nil {
+			return err
+		}
+	}
 	js, err := json.Marshal(h)
 	if err != nil {
 		return err
@@ -255,6 +293,13 @@ func writeFile(ctx context.Context, f *os.File, src Source, o *Options) (err err
 	version := uint32(fileVersion)
 	if c.Metric.NearFirst() {
 		version = nearVersion
+	}
+	switch c.Elem() {
+	case dataset.ElemFloat32:
+	case dataset.ElemFloat64:
+		version = wideVersion
+	default:
+		version = typedVersion
 	}
 	binary.LittleEndian.PutUint32(b[8:], version)
 	binary.LittleEndian.PutUint32(b[12:], uint32(len(js)))
@@ -288,8 +333,8 @@ func readHeader(f *os.File) (*header, error) {
 		return nil, fmt.Errorf("%w: it begins %q", ErrForeign, b[:8])
 	}
 	version := binary.LittleEndian.Uint32(b[8:])
-	if version < oldestVersion || version > nearVersion {
-		return nil, fmt.Errorf("%w: %d, this program reads %d to %d", ErrVersion, version, oldestVersion, nearVersion)
+	if version < oldestVersion || version > newestVersion {
+		return nil, fmt.Errorf("%w: %d, this program reads %d to %d", ErrVersion, version, oldestVersion, newestVersion)
 	}
 	n := binary.LittleEndian.Uint32(b[12:])
 	if n > maxHeader {
@@ -320,7 +365,7 @@ func readHeader(f *os.File) (*header, error) {
 		return nil, fmt.Errorf("%w: %d of %d bytes", ErrTruncated, st.Size(), h.Bytes)
 	}
 	if h.N < 1 || h.N > MaxAtoms || h.Dim < 1 || h.Dim > MaxDim || h.R < 0 || h.R > h.Dim || h.R%16 != 0 || (h.D != 0 && h.D != rotatedDim(h.Dim)) {
-		return nil, fmt.Errorf("%w: %d atoms of dimension %d, head %d, rotation %d", ErrCorrupt, h.N, h.Dim, h.R, h.D)
+		return nil, fmt.Errorf("%w: %d vectors of dimension %d, head %d, rotation %d", ErrCorrupt, h.N, h.Dim, h.R, h.D)
 	}
 	return &h, nil
 }
@@ -330,6 +375,7 @@ type mapped struct {
 	all            []byte
 	sections       map[string]section
 	squaresMissing bool // the file has no RowSquares
+	unverified     bool // checksums are not compared
 }
 
 func (m *mapped) bytes(name string, n int64) ([]byte, error) {
@@ -342,7 +388,7 @@ func (m *mapped) bytes(name string, n int64) ([]byte, error) {
 		return nil, fmt.Errorf("%w: section missing or not of %d bytes", ErrCorrupt, n)
 	}
 	b := m.all[s.Offset : s.Offset+n : s.Offset+n]
-	if crc32.Checksum(b, castagnoli) != s.CRC {
+	if !m.unverified && crc32.Checksum(b, castagnoli) != s.CRC {
 		return nil, fmt.Errorf("%w: checksum differs", ErrCorrupt)
 	}
 	return b, nil
@@ -350,20 +396,26 @@ func (m *mapped) bytes(name string, n int64) ([]byte, error) {
 
 // Open maps a collection file. It first verifies the checksums of all bytes in use; the
 // error for a truncated, foreign or altered file names it.
-func Open(path string) (*Collection, error) {
+func Open(path string) (*Collection, error) { return open(path, false) }
+
+// OpenUnverified is Open without reading what is mapped: it verifies the header and that all sections are there, and
+// takes their bytes on trust. It is for files whose bytes were verified before.
+func OpenUnverified(path string) (*Collection, error) { return open(path, true) }
+
+func open(path string, unverified bool) (*Collection, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	c, err := openFile(f)
+	c, err := openFile(f, unverified)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return c, nil
 }
 
-func openFile(f *os.File) (*Collection, error) {
+func openFile(f *os.File, unverified bool) (*Collection, error) {
 	h, err := readHeader(f)
 	if err != nil {
 		return nil, err
@@ -376,6 +428,10 @@ func openFile(f *os.File) (*Collection, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %v", ErrCorrupt, err)
 	}
+	elem, err := h.elem()
+	if err != nil {
+		return nil, err
+	}
 	all, err := mapFile(f, 0, h.Bytes, false)
 	if err != nil {
 		return nil, fmt.Errorf("mapping %d bytes: %w", h.Bytes, err)
@@ -383,7 +439,7 @@ func openFile(f *os.File) (*Collection, error) {
 	c := &Collection{N: h.N, Dim: h.Dim, Metric: metric, Basis: basis, Seed: h.Seed, D: h.D, R: h.R,
 		Slack: h.Slack, CodeSlack: h.Codes, Kappa: h.Kappa, Longest: h.Longest}
 	c.setForecast(&h.Pilot)
-	m := &mapped{all: all, sections: map[string]section{}}
+	m := &mapped{all: all, sections: map[string]section{}, unverified: unverified}
 	c.unusedBytes = h.Bytes
 	for _, s := range h.Sections {
 		m.sections[s.Name] = s
@@ -399,7 +455,7 @@ func openFile(f *os.File) (*Collection, error) {
 		c.transform = newTransform(c.Dim, c.Seed)
 		c.transform.r, c.transform.defect = c.R, h.Defect
 	}
-	if err := c.layout(m, false, h.Version); err != nil {
+	if err := c.layout(m, elem, false, h.Version); err != nil {
 		unmapFile(f, 0, all, false)
 		return nil, err
 	}
@@ -409,11 +465,12 @@ func openFile(f *os.File) (*Collection, error) {
 	}
 	if !isPermutation(c.Order) {
 		unmapFile(f, 0, all, false)
-		return nil, fmt.Errorf("%w: section order is no permutation of the atoms", ErrCorrupt)
+		return nil, fmt.Errorf("%w: section order is no permutation of the vectors", ErrCorrupt)
 	}
 	if m.squaresMissing {
+		memory := c.RowMemory()
 		for i := range c.RowSquares {
-			c.RowSquares[i] = kernels.SumSquares(c.Row(i))
+			c.RowSquares[i] = kernels.SumSquares(c.RowIn(memory, i))
 		}
 	}
 	if c.Coded() {

@@ -179,7 +179,7 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 		{"zeros", make([]byte, 1<<17), ErrForeign},
 		{"magic", flip(0, 8), ErrForeign},
 		{"version", flip(8, 12), ErrVersion},
-		{"version to come", versioned(nearVersion + 1), ErrVersion},
+		{"version to come", versioned(newestVersion + 1), ErrVersion},
 		{"version too old", versioned(oldestVersion - 1), ErrVersion},
 		{"header's checksum", flip(16, 20), ErrCorrupt},
 		{"header longer than its place", append(slices.Clone(intact[:12]), 255, 255, 255, 255, 0, 0, 0, 0), ErrCorrupt},

@@ -94,8 +94,8 @@ type Server struct {
 	LameDuck      time.Duration // from the signal to stop until the listener closes
 }
 
-// LeastMemory is the least value of Server.Memory.
-const LeastMemory = 128 << 20
+// MinMemory is the least value of Server.Memory.
+const MinMemory = 128 << 20
 
 // Scope is what a token permits.
 type Scope string
@@ -197,7 +197,7 @@ func serverSettings() []setting {
 		},
 		flag("metrics.open", "serve /metrics without a token, as tokens of scope read see it", func(c *Config) *bool { return &c.Server.OpenMetrics }),
 		number("metrics.collections", "100", "collections whose metrics have a label of their own; the others share one", 1, func(c *Config) *int { return &c.Server.MetricsCollections }),
-		sizeOrAuto("memory", "memory of the server, which collections, bodies, answers and computing share; auto = what its control groups or else the machine allow", LeastMemory, func(c *Config) *int64 { return &c.Server.Memory }),
+		sizeOrAuto("memory", "memory of the server, which collections, bodies, answers and computing share; auto = what its control groups or else the machine allow", MinMemory, func(c *Config) *int64 { return &c.Server.Memory }),
 		number("limits.connections", "0", "most open connections; 0 = as many as memory and file descriptors suffice for", 0, func(c *Config) *int { return &c.Server.MaxConnections }),
 		size("limits.body", "64MiB", "largest body of a search", 1<<10, func(c *Config) *int64 { return &c.Server.MaxBody }),
 		size("limits.bodies", "512MiB", "total memory of search bodies while they arrive, within their share of memory", 1<<10, func(c *Config) *int64 { return &c.Server.MaxBodies }),
@@ -206,7 +206,7 @@ func serverSettings() []setting {
 		size("limits.files", "0", "total size of all files; 0 = no limit", 0, func(c *Config) *int64 { return &c.Server.MaxFiles }),
 		size("limits.memory", "0", "total memory of all collections; 0 = what the others leave of memory", 0, func(c *Config) *int64 { return &c.Server.MaxMemory }),
 		number("limits.queries", "4096", "most queries of one search", 1, func(c *Config) *int { return &c.Server.MaxQueries }),
-		number("limits.k", "10000", "most atoms of one answer", 1, func(c *Config) *int { return &c.Server.MaxK }),
+		number("limits.k", "10000", "most vectors of one answer", 1, func(c *Config) *int { return &c.Server.MaxK }),
 		number("limits.listed", "4194304", "most ids that the goals of one search list", 1, func(c *Config) *int { return &c.Server.MaxListed }),
 		number("limits.results", "4194304", "most results of one search: its queries times k", 1, func(c *Config) *int { return &c.Server.MaxResults }),
 		number("limits.collections", "1024", "most collections", 1, func(c *Config) *int { return &c.Server.MaxCollections }),

@@ -37,7 +37,7 @@ const envPrefix = "THRESHER_"
 func settings() []setting {
 	return append([]setting{
 		name("method", "auto", "how to search", func(c *Config) *string { return &c.Method }),
-		name("metric", "", "how vectors are compared; needed unless the atoms are a prepared collection, which has a metric", func(c *Config) *string { return &c.Metric }),
+		name("metric", "", "how vectors are compared; needed unless the vectors are a prepared collection, which has a metric", func(c *Config) *string { return &c.Metric }),
 		name("basis", "auto", "coordinates that looks read: auto = rotated, raw = as given", func(c *Config) *string { return &c.Basis }),
 		name("backend", "auto", "device that searches", func(c *Config) *string { return &c.Backend }),
 		{
@@ -46,7 +46,7 @@ func settings() []setting {
 			get: func(c *Config) any { return c.Device },
 		},
 		{
-			key: "k", short: "k", kind: "int", def: "10", usage: "atoms wanted by each query",
+			key: "k", short: "k", kind: "int", def: "10", usage: "vectors wanted by each query",
 			set: func(c *Config, text string) error { return parseInt(&c.K, text, 1, math.MaxInt32) },
 			get: func(c *Config) any { return c.K },
 		},

@@ -149,7 +149,7 @@ func (x *run) student(s *state, l backend.Look) rule {
 func cauchy(s *state, l backend.Look, to int) rule {
 	c, p := s.C, s.pass
 	return func(s *state, a *float32Arm, _ *bandit.MartingaleState) {
-		sum, _ := s.Kern.DotGather(c.Row(int(c.Order[a.i])), c.Perm[l.From:l.To], p.query[l.From:l.To])
+		sum, _ := c.DotGather(s.Kern, int(c.Order[a.i]), c.Perm[l.From:l.To], p.query[l.From:l.To])
 		a.sum += sum * s.workingFactor(a.i)
 		off := s.Offset(int(a.i))
 		a.estimate = a.sum*float64(c.Dim)/float64(l.To) + off
@@ -173,7 +173,7 @@ func martingale(s *state, l backend.Look, from int) (rule, error) {
 	return func(s *state, a *float32Arm, m *bandit.MartingaleState) {
 		bet := step.Bet(*m, float64(c.SuffixMax[from][a.i]))
 		w := s.workingFactor(a.i)
-		sum, squares := s.Kern.DotGather(c.Row(int(c.Order[a.i])), c.Perm[l.From:l.To], p.query[l.From:l.To])
+		sum, squares := c.DotGather(s.Kern, int(c.Order[a.i]), c.Perm[l.From:l.To], p.query[l.From:l.To])
 		sum, squares = sum*w, squares*w*w
 		*m = step.Update(*m, bet, sum, bandit.Centred(sum, squares, l.To-l.From, bet.Centre))
 		a.sum += sum
@@ -198,7 +198,7 @@ func (x *run) meanRadius(s *state, l backend.Look) rule {
 	}
 	radius := bandit.MeanRadius(sigma, max(s.Goal.Allowed, 1), l.To, l.Alpha)
 	return func(s *state, a *float32Arm, _ *bandit.MartingaleState) {
-		sum, _ := s.Kern.DotGather(c.Row(int(c.Order[a.i])), c.Perm[l.From:l.To], p.query[l.From:l.To])
+		sum, _ := c.DotGather(s.Kern, int(c.Order[a.i]), c.Perm[l.From:l.To], p.query[l.From:l.To])
 		a.sum += sum * s.workingFactor(a.i)
 		mu := a.sum / float64(l.To)
 		a.estimate = mu * float64(c.Dim)

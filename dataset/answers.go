@@ -25,13 +25,13 @@ func checkResult(r *Result) error {
 	return checkGuarantee(r.Guarantee)
 }
 
-// mostGuarantee is the number of ASCII characters that the name of a guarantee has at most.
-const mostGuarantee = 13
+// maxGuarantee is the number of ASCII characters that the name of a guarantee has at most.
+const maxGuarantee = 13
 
 // checkGuarantee refuses what is no name of a guarantee.
 func checkGuarantee(name string) error {
-	if len(name) > mostGuarantee {
-		return fmt.Errorf("guarantee %.40q is longer than %d characters", name, mostGuarantee)
+	if len(name) > maxGuarantee {
+		return fmt.Errorf("guarantee %.40q is longer than %d characters", name, maxGuarantee)
 	}
 	for _, r := range name {
 		if r < ' ' || r > '~' {
@@ -93,6 +93,11 @@ func WriteResultsNPZ(results []Result, k int, out io.Writer) error {
 // without gaps. Certificates are omitted.
 // The array covers, bytes of JSON, is there if the first result has it.
 func WriteNPZ(each EachResult, k int, out io.Writer) error {
+	return writeAnswerArrays(NPZ, each, k, out)
+}
+
+// writeAnswerArrays writes results as the columns of WriteNPZ.
+func writeAnswerArrays(format Format, each EachResult, k int, out io.Writer) error {
 	if k < 1 {
 		return fmt.Errorf("k = %d is below 1", k)
 	}
@@ -109,16 +114,16 @@ func WriteNPZ(each EachResult, k int, out io.Writer) error {
 	t := form.table(each, form.arrays())
 	t.rows, t.width = rows, int64(k)
 	t.facts = append(form.covering(), t.facts...)
-	return writeTable(out, NPZ, "answers", t)
+	return writeTable(out, format, "answers", t)
 }
 
-// WriteParquet writes results as the columns query int64, ids and rows list<int64>, scores list<float>, scores64
+// writeAnswerRows writes results as the columns query int64, ids and rows list<int64>, scores list<float>, scores64
 // list<double>, pulls int64, exact bool, complete bool, guarantee string, delta and epsilon double, and query_id
 // where queries have ids, compressed with snappy. ids and query_id are int64 while all are whole numbers and fit,
 // else uint64, else strings. rows and scores64 are omitted if they are not known. The metadata state answers_version
 // and, if ids are row numbers, id_kind. Records may be in any order. Certificates are omitted.
 // Those of the first result's covers are there if it has them.
-func WriteParquet(each EachResult, out io.Writer) error {
+func writeAnswerRows(format Format, each EachResult, out io.Writer) error {
 	var form answersForm
 	err := each(func(_ int64, r *Result) error {
 		form.see(r)
@@ -129,7 +134,7 @@ func WriteParquet(each EachResult, out io.Writer) error {
 	}
 	t := form.table(each, form.rowColumns())
 	t.facts = append(t.facts, form.covering()...)
-	return writeTable(out, Parquet, "answers", t)
+	return writeTable(out, format, "answers", t)
 }
 
 // idForm is how a column of ids is stored: as int64 while all are whole numbers and fit, else as uint64 while
@@ -287,7 +292,7 @@ func workFields() []field[Result] {
 		{Column{Name: "pulls"}, func(c *tableCell, r *Result) { c.integer = r.Pulls }},
 		{Column{Name: "exact", Type: Bool}, func(c *tableCell, r *Result) { c.setBool(r.Exact) }},
 		{Column{Name: "complete", Type: Bool}, func(c *tableCell, r *Result) { c.setBool(!r.Partial) }},
-		{Column{Name: guaranteeName, Type: Text, Repeats: true, Length: mostGuarantee}, func(c *tableCell, r *Result) { c.text = r.Guarantee }},
+		{Column{Name: guaranteeName, Type: Text, Repeats: true, Length: maxGuarantee}, func(c *tableCell, r *Result) { c.text = r.Guarantee }},
 		{Column{Name: deltaName, Type: Float64}, func(c *tableCell, r *Result) { c.float = r.Delta }},
 		{Column{Name: epsilonName, Type: Float64}, func(c *tableCell, r *Result) { c.float = r.Epsilon }},
 	}

@@ -196,6 +196,7 @@ func arrowIDType(t arrow.DataType) bool {
 	return false
 }
 
+func (a *arrowVectors) element() kind                       { return a.batch.kind }
 func (a *arrowVectors) isWide() bool                        { return a.batch.kind.wide() }
 func (a *arrowVectors) Read(dst []float32) (int, error)     { return readArrow(a, dst) }
 func (a *arrowVectors) readWide(dst []float64) (int, error) { return readArrow(a, dst) }

@@ -69,7 +69,18 @@ func (t *arrowReader) choose(wants []want) error {
 			all, _ := t.columns() // of a schema there is no error
 			return fail(t.name, "no column %q; the file has %s", w.name, listed(append(columnNames(all, false), columnNames(all, true)...)))
 		}
-		if kind := schema.Field(at[0]).Type; arrowType(kind) != Int64 && arrowType(kind) != Float64 {
+		kind := schema.Field(at[0]).Type
+		if w.as == asValue {
+			if len(at) > 1 {
+				return fail(t.name, "%d %w %q", len(at), errOneName, w.name)
+			}
+			if !isArrowValue(kind) {
+				return fail(t.name, "column %q is %s; columns of integers, floats, texts, bools, times and lists of texts describe rows", w.name, kind)
+			}
+			t.at = append(t.at, at[0])
+			continue
+		}
+		if arrowType(kind) != Int64 && arrowType(kind) != Float64 {
 			return fail(t.name, "column %q is %s, not a column of numbers", w.name, kind)
 		}
 		t.at = append(t.at, at[0])
@@ -90,7 +101,12 @@ func (t *arrowReader) next(row []readCell) (err error) {
 		t.batch, t.i = t.stream.RecordBatch(), 0
 	}
 	for i, at := range t.at {
-		if row[i].float, err = arrowNumber(t.batch.Column(at), int(t.i)); err != nil {
+		if t.wants[i].as == asValue {
+			err = row[i].readArrow(t.batch.Column(at), int(t.i))
+		} else {
+			row[i].float, err = arrowNumber(t.batch.Column(at), int(t.i))
+		}
+		if err != nil {
 			return &cellError{i, err}
 		}
 	}

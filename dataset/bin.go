@@ -7,8 +7,8 @@ import (
 
 // openBin reads the formats of the big-ann-benchmarks
 // (https://big-ann-benchmarks.com): uint32 rows, uint32 columns, then the rows,
-// little-endian; float32 in .fbin, int32 in .ibin, uint8 in .u8bin, int8 in
-// .i8bin.
+// little-endian; float32 in .fbin, float16 in .f16bin, int32 in .ibin, uint8 in
+// .u8bin, int8 in .i8bin.
 func openBin(src *source, format Format, opt Options) (Reader, error) {
 	d := &dense{name: src.name, r: src.r, shut: src, kind: f32, backed: src.size >= 0}
 	switch format {
@@ -18,6 +18,8 @@ func openBin(src *source, format Format, opt Options) (Reader, error) {
 		d.kind = u8
 	case I8Bin:
 		d.kind = i8
+	case F16Bin:
+		d.kind = f16
 	}
 	var head [8]byte
 	if _, err := io.ReadFull(src.r, head[:]); err != nil {

@@ -32,13 +32,13 @@ const (
 	readFactor  = 16      // of the size of a file
 
 	// The least limits, below which ordinary files would be refused.
-	leastColumns = 1 << 16
-	leastRow     = 4 << 20
-	leastBlock   = 16 << 20
-	leastID      = 1 << 10
+	minColumns = 1 << 16
+	minRow     = 4 << 20
+	minBlock   = 16 << 20
+	minID      = 1 << 10
 
-	mostColumns = 1 << 22  // twice what a collection can have
-	idsAtOnce   = 16 << 20 // more does not make reading faster
+	maxColumns = 1 << 22  // twice what a collection can have
+	idsAtOnce  = 16 << 20 // more does not make reading faster
 )
 
 // BudgetOf returns the budget of a reader that may take about this many bytes for one thing that it decodes:
@@ -50,11 +50,11 @@ func BudgetOf(bytes int64, word string) *Budget {
 		return &Budget{Word: word}
 	}
 	return &Budget{
-		Columns: min(max(bytes>>10, leastColumns), mostColumns),
-		Row:     max(bytes>>4, leastRow),
-		Block:   max(bytes, leastBlock),
-		IDBytes: max(bytes>>16, leastID),
-		IDs:     max(bytes, leastBlock),
+		Columns: min(max(bytes>>10, minColumns), maxColumns),
+		Row:     max(bytes>>4, minRow),
+		Block:   max(bytes, minBlock),
+		IDBytes: max(bytes>>16, minID),
+		IDs:     max(bytes, minBlock),
 		Flight:  idsAtOnce,
 		Word:    word,
 	}

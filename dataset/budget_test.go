@@ -400,7 +400,7 @@ func TestRecordGuard(t *testing.T) {
 
 // TestShapeDimensions: a header cannot announce more dimensions than an array has.
 func TestShapeDimensions(t *testing.T) {
-	shape := "(" + strings.Repeat("1,", mostDims+1) + ")"
+	shape := "(" + strings.Repeat("1,", maxDims+1) + ")"
 	_, err := NewReader(bytes.NewReader(npyOf("<f4", "False", shape, floats(1))), NPY, "a", nil)
 	checkError(t, nil, err, "a", -1, -1, "more than 64 dimensions")
 	if m, err := ReadAll(context.Background(), writeTemp(t, "a.npy", string(npyOf("<f4", "False", "(1, 1)", floats(1)))), nil); err != nil || m.Rows != 1 {

@@ -22,11 +22,20 @@ type codec struct {
 	lines      func(head []byte) error // refuses text whose lines end in another way; nil if it has no lines
 	peeked     bool                    // lines is shown plaintext.Peeked bytes, not only those that have come
 
-	vectors func(src *source, format Format, opt Options) (Reader, error)
-	table   func(src *source, header string) (tableReader, error) // header as openCSVRows has it
-	numbers bool                                                  // table has numbers alone
-	write   func(out io.Writer, t *table) error
-	writes  shape
+	vectors     func(src *source, format Format, opt Options) (Reader, error)
+	table       func(src *source, header string) (tableReader, error) // header as openCSVRows has it
+	numbers     bool                                                  // table has numbers alone
+	answersOnly bool                                                  // table has answers alone
+	write       func(out io.Writer, t *table) error
+	writes      shape
+
+	// Forms that are no tables.
+	lists   func(src *source, opt ListOptions) (ListReader, error) // a list of ids a query
+	answers func(src *source) (ResultReader, error)                // nil: by table
+	like    func(head []byte, size int64) bool                     // whether a file without a sign is one of answers; nil: never
+	bare    func(name string) AnswersForm                          // of the file of this name; nil: by write
+	scores  func(spool io.ReadSeeker, k int, out io.Writer) error  // those of answers alone
+	graph   func(rows EachResult, n int64, out io.Writer) error    // its edges; nil: by write
 }
 
 // shape says which tables a format holds.
@@ -63,22 +72,25 @@ const (
 )
 
 // codecs are the formats, in the order in which signatures are tried.
-var codecs = [...]codec{
+var codecs = []codec{
 	{format: NPY, extensions: []string{"npy"}, signature: starts("\x93NUMPY"), vectors: ofOptions(openNPY), table: openNPYRows, write: writeNPY},
-	{format: NPZ, extensions: []string{"npz"}, signature: starts("PK\x03\x04", "PK\x05\x06"), seeks: true, names: namedArrays, vectors: ofOptions(openNPZ), table: openNPZRows, write: writeNPZ, writes: listColumns},
-	{format: FVecs, extensions: []string{"fvecs"}, vectors: openVecs},
+	{format: NPZ, extensions: []string{"npz"}, signature: starts("PK\x03\x04", "PK\x05\x06"), seeks: true, names: namedArrays, vectors: ofOptions(openNPZ), table: openNPZRows, write: writeNPZ, writes: listColumns, lists: openExcluded, graph: WriteCSR},
+	{format: FVecs, extensions: []string{"fvecs"}, vectors: openVecs, scores: assembleFVecs},
 	{format: BVecs, extensions: []string{"bvecs"}, vectors: openVecs},
-	{format: IVecs, extensions: []string{"ivecs"}, vectors: openVecs},
-	{format: FBin, extensions: []string{"fbin"}, vectors: openBin},
-	{format: IBin, extensions: []string{"ibin"}, vectors: openBin},
+	{format: IVecs, extensions: []string{"ivecs"}, vectors: openVecs, lists: openIVecsLists, answers: openIVecsResults, bare: ivecsForm},
+	{format: FBin, extensions: []string{"fbin"}, vectors: openBin, scores: assembleFBin},
+	{format: IBin, extensions: []string{"ibin"}, vectors: openBin, answers: openTruth, like: isTruth, bare: ibinForm},
 	{format: U8Bin, extensions: []string{"u8bin"}, vectors: openBin},
 	{format: I8Bin, extensions: []string{"i8bin"}, vectors: openBin},
+	{format: F16Bin, extensions: []string{"f16bin"}, vectors: openBin},
 	{format: CSV, extensions: []string{"csv", "tsv"}, names: namedColumns, header: true, lines: plaintext.CheckCSV, peeked: true, vectors: ofOptions(openCSV), table: openCSVRows, write: writeCSV, writes: flatColumns},
 	{format: Parquet, extensions: []string{"parquet", "pq"}, signature: starts("PAR1"), seeks: true, names: namedColumns, vectors: ofOptions(openParquet), table: openParquetRows, write: writeParquet, writes: listColumns},
 	{format: Arrow, extensions: []string{"arrow", "ipc", "feather"}, signature: starts("ARROW1"), names: namedColumns, vectors: ofOptions(openArrow), table: openArrowRows, numbers: true},
 	{format: ArrowStream, extensions: []string{"arrows"}, signature: starts("\xff\xff\xff\xff"), weak: true, names: namedColumns, vectors: ofOptions(openArrow), table: openArrowRows, numbers: true},
 	{format: SafeTensors, extensions: []string{"safetensors"}, signature: isSafeTensors, weak: true, names: namedTensors, vectors: ofOptions(openSafeTensors)},
-	{format: JSONL, extensions: []string{"jsonl", "ndjson"}, signature: isJSON, weak: true, names: namedColumns, lines: plaintext.CheckJSON, vectors: ofOptions(openJSONL), table: openJSONLRows, write: writeJSONL, writes: jsonColumns},
+	{format: IDX, extensions: []string{"idx"}, signature: isIDX, weak: true, vectors: ofOptions(openIDX)},
+	{format: TREC, extensions: []string{"trec", "run", "qrels"}, table: openTREC, names: namedColumns, answersOnly: true},
+	{format: JSONL, extensions: []string{"jsonl", "ndjson"}, signature: isJSON, weak: true, names: namedColumns, lines: plaintext.CheckJSON, vectors: ofOptions(openJSONL), table: openJSONLRows, write: writeJSONL, writes: jsonColumns, lists: openJSONLLists, answers: openJSONResults},
 }
 
 // codecOf returns the row of a format, an empty one for what is none.

@@ -16,8 +16,8 @@ const (
 	HeaderNo  = "no"  // it is a row
 )
 
-// fewestCounted is how many numbers count columns beyond doubt: 0,1 and 1,2 may well be a row.
-const fewestCounted = 3
+// minCounted is how many numbers count columns beyond doubt: 0,1 and 1,2 may well be a row.
+const minCounted = 3
 
 // readHeader reads the names of the columns, if there is a header, and returns row 0, valid
 // until the following call of record. named says that the user named a column, which only a header
@@ -80,7 +80,7 @@ func isHeader(record []string, said, word string, named bool) (bool, error) {
 	switch {
 	case !whole && !fractional:
 		return false, nil
-	case named || whole && len(record) >= fewestCounted:
+	case named || whole && len(record) >= minCounted:
 		return true, nil
 	}
 	return false, fmt.Errorf("the first line, %q, may be the first row, or count the columns as a header: %s=%s makes it a row, %s=%s a header", strings.Join(record, ","), word, HeaderNo, word, HeaderYes)

@@ -51,6 +51,9 @@ func (t *csvReader) choose(wants []want) error {
 		if at < 0 {
 			return fail(t.name, "no column %q; the file has %s", w.name, listed(slices.Clone(names)))
 		}
+		if err := oneOf(names, w.name); err != nil && w.as == asValue {
+			return fail(t.name, "%w", err)
+		}
 		t.at = append(t.at, at)
 	}
 	return nil
@@ -98,10 +101,19 @@ func (c *readCell) parseField(field string, as reading) (err error) {
 		c.float, err = double(field)
 	case asInteger:
 		c.integer, err = parseInt(field)
-	case asID:
+	case asID, asQuery:
 		err = c.parseID(field)
+	case asValue:
+		c.parseValue(field)
 	}
 	return err
+}
+
+// parseValue takes a field as the text that it is, and no value if it is empty.
+func (c *readCell) parseValue(field string) {
+	if c.any = (Value{}); field != "" {
+		c.any = Value{Kind: TextValue, Text: strings.Clone(field)}
+	}
 }
 
 // parseID parses an id, an integer if it is written like one, else a text.

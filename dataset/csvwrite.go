@@ -3,6 +3,7 @@ package dataset
 import (
 	"bufio"
 	"io"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -37,11 +38,17 @@ func writeCSV(out io.Writer, t *table) error {
 
 // appendCSV appends a cell.
 func appendCSV(dst []byte, c *Column, value *tableCell) []byte {
-	if c.Type == Text {
-		return appendCSVText(dst, value.text)
-	}
-	if c.Optional && value.missing {
+	switch {
+	case c.Optional && value.missing && (c.Type != Text || c.Nulls):
 		return dst
+	case c.Nulls && c.Type == Text && value.text == "":
+		return append(dst, `""`...)
+	case c.Type == Text:
+		return appendCSVText(dst, value.text)
+	case c.Type == Time:
+		return append(dst, timeOfText(value.integer)...)
+	case c.Nulls && value.float-value.float != 0 && (c.Type == Float32 || c.Type == Float64):
+		return strconv.AppendFloat(dst, value.float, 'g', -1, 64)
 	}
 	return appendJSON(dst, c, value)
 }

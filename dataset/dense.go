@@ -62,6 +62,7 @@ func (d *dense) IDs() []string   { return nil }
 func (d *dense) Close() error    { return d.shut.Close() }
 func (d *dense) justified() bool { return d.backed }
 
+func (d *dense) element() kind                       { return d.kind }
 func (d *dense) isWide() bool                        { return d.kind.wide() }
 func (d *dense) isWhole() bool                       { return d.kind.whole() }
 func (d *dense) Read(dst []float32) (int, error)     { return readDense(d, dst) }

@@ -10,22 +10,22 @@ type edge struct {
 	wide           bool // score64 is known
 }
 
-// WriteEdgesParquet writes a graph, given as to WriteCSR, as a table with a row for each edge:
-// source int64, target int64, score float, unless names is nil source_id and target_id, the names of these atoms,
-// and score64 double, which is null where rows lack Scores64. It is compressed with snappy.
-func WriteEdgesParquet(rows EachResult, names []string, out io.Writer) error {
-	return writeTable(out, Parquet, "edges", edgesOf(rows, names))
-}
-
-// WriteEdgesJSONL writes a graph, given as to WriteCSR, as JSON lines with an object for each edge:
-// {"source":0,"target":7,"score":0.5,"score64":0.5}, the last where rows have Scores64, and, unless names is nil,
-// source_id and target_id before it.
-func WriteEdgesJSONL(rows EachResult, names []string, out io.Writer) error {
-	return writeTable(out, JSONL, "edges", edgesOf(rows, names))
+// WriteEdges writes a graph of n rows, given as to WriteCSR, in one of FormatsFor(EdgesWritten): as NPZ as WriteCSR
+// does, without ids, else as a table with a row for each edge:
+//
+//	Parquet  source int64, target int64, score float, score64 double; source_id and target_id string before it, if
+//	         names, the ids of the rows, are not nil. score64 is null where rows lack Scores64. Compressed with snappy
+//	CSV      the same columns, with a header
+//	JSONL    {"source":0,"target":7,"score":0.5,"score64":0.5}, with source_id and target_id where there are names
+func WriteEdges(out io.Writer, format Format, rows EachResult, n int64, names *IDs) error {
+	if c := codecOf(format); c.graph != nil {
+		return c.graph(rows, n, out)
+	}
+	return writeTable(out, format, "edges", edgesOf(rows, names))
 }
 
 // edgesOf is the table of the edges of rows, whose names may be nil.
-func edgesOf(rows EachResult, names []string) *table {
+func edgesOf(rows EachResult, names *IDs) *table {
 	fields := []field[edge]{
 		{Column{Name: "source"}, func(c *tableCell, e *edge) { c.integer = e.source }},
 		{Column{Name: "target"}, func(c *tableCell, e *edge) { c.integer = e.target }},
@@ -33,8 +33,8 @@ func edgesOf(rows EachResult, names []string) *table {
 	}
 	if names != nil {
 		fields = append(fields,
-			field[edge]{Column{Name: "source_id", Type: Text}, func(c *tableCell, e *edge) { c.text = names[e.source] }},
-			field[edge]{Column{Name: "target_id", Type: Text}, func(c *tableCell, e *edge) { c.text = names[e.target] }})
+			field[edge]{Column{Name: "source_id", Type: Text}, func(c *tableCell, e *edge) { c.text = names.Text(e.source) }},
+			field[edge]{Column{Name: "target_id", Type: Text}, func(c *tableCell, e *edge) { c.text = names.Text(e.target) }})
 	}
 	fields = append(fields, field[edge]{Column{Name: score64Name, Type: Float64, Optional: true}, func(c *tableCell, e *edge) {
 		c.float, c.missing = e.score64, !e.wide

@@ -25,6 +25,19 @@ const (
 	u64
 )
 
+// kindNames are the names of the kinds, by number; numbers in text have none of them.
+var kindNames = [...]string{"numbers in text", "float16", "bfloat16", "float32", "float64", "int8", "uint8", "int32", "int16", "uint16", "uint32", "int64", "uint64"}
+
+func (k kind) String() string { return kindNames[k] }
+
+// kindOf returns the kind of the elements that a reader of a format reads, 0 for numbers in text.
+func kindOf(r Reader) kind {
+	if e, ok := r.(interface{ element() kind }); ok {
+		return e.element()
+	}
+	return 0
+}
+
 // size returns the bytes of an element.
 func (k kind) size() int {
 	switch k {

@@ -3,6 +3,7 @@ package dataset_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log"
@@ -42,6 +43,22 @@ func Example() {
 	// npy 152 bytes: [1 2 3 4 5 6.5]
 	// fvecs 32 bytes: [1 2 3 4 5 6.5]
 	// fbin 32 bytes: [1 2 3 4 5 6.5]
+}
+
+// A type of elements is its name in JSON and text, both ways.
+func ExampleElem() {
+	var file struct {
+		DType dataset.Elem `json:"dtype"`
+	}
+	if err := json.Unmarshal([]byte(`{"dtype":"bfloat16"}`), &file); err != nil {
+		log.Fatal(err)
+	}
+	text, err := json.Marshal(file)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(file.DType == dataset.ElemBFloat16, string(text))
+	// Output: true {"dtype":"bfloat16"}
 }
 
 // ExampleOpenLists reads lists of ids of different lengths.

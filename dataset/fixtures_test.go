@@ -94,8 +94,11 @@ func TestFixtures(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := &Matrix{Rows: len(f.want) / 3, Dim: 3, Data: f.want, IDs: f.ids}
-			if d := cmp.Diff(want, got); d != "" {
+			want := &Matrix{Rows: len(f.want) / 3, Dim: 3, Data: f.want}
+			if f.ids != nil {
+				want.IDs = IDsOf(f.ids)
+			}
+			if d := cmp.Diff(want, got, byText); d != "" {
 				t.Fatalf("ReadAll (-want +got):\n%s", d)
 			}
 			for rows := 1; rows <= 6; rows++ {
@@ -106,7 +109,7 @@ func TestFixtures(t *testing.T) {
 				if r.Len() != f.length {
 					t.Fatalf("Len = %d, want %d", r.Len(), f.length)
 				}
-				if d := cmp.Diff(want, readChunks(t, r, rows)); d != "" {
+				if d := cmp.Diff(want, readChunks(t, r, rows), byText); d != "" {
 					t.Fatalf("chunks of %d rows (-want +got):\n%s", rows, d)
 				}
 			}
@@ -130,7 +133,7 @@ func checkStream(t *testing.T, path string, f fixture, want *Matrix) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff(want, readChunks(t, r, 2)); d != "" {
+		if d := cmp.Diff(want, readChunks(t, r, 2), byText); d != "" {
 			t.Fatalf("stream (-want +got):\n%s", d)
 		}
 	}
@@ -142,7 +145,7 @@ func checkStream(t *testing.T, path string, f fixture, want *Matrix) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(want, got); d != "" {
+	if d := cmp.Diff(want, got, byText); d != "" {
 		t.Fatalf("gzip (-want +got):\n%s", d)
 	}
 }
@@ -151,7 +154,7 @@ func checkStream(t *testing.T, path string, f fixture, want *Matrix) {
 // which must stay untouched.
 func readChunks(t *testing.T, r Reader, rows int) *Matrix {
 	t.Helper()
-	m := &Matrix{Dim: r.Dim()}
+	m, ids := &Matrix{Dim: r.Dim()}, IDsBuilder{}
 	const guard = -12345
 	buf := make([]float32, rows*r.Dim()+r.Dim()/2)
 	for {
@@ -165,7 +168,9 @@ func readChunks(t *testing.T, r Reader, rows int) *Matrix {
 			}
 		}
 		m.Data = append(m.Data, buf[:n*r.Dim()]...)
-		m.IDs = append(m.IDs, r.IDs()...)
+		for _, id := range r.IDs() {
+			ids.Add(id)
+		}
 		m.Rows += n
 		if err == io.EOF {
 			if n != 0 {
@@ -189,7 +194,7 @@ func readChunks(t *testing.T, r Reader, rows int) *Matrix {
 	if err := r.Close(); err != nil {
 		t.Fatalf("second Close: %v", err)
 	}
-	return m
+	return m.with(&ids)
 }
 
 // dribble is a reader that returns one byte per call.

@@ -21,12 +21,15 @@ const (
 	IBin        Format = "ibin"
 	U8Bin       Format = "u8bin"
 	I8Bin       Format = "i8bin"
+	F16Bin      Format = "f16bin"
 	JSONL       Format = "jsonl"
 	CSV         Format = "csv"
 	Parquet     Format = "parquet"
 	Arrow       Format = "arrow file"
 	ArrowStream Format = "arrow stream"
 	SafeTensors Format = "safetensors"
+	IDX         Format = "idx"
+	TREC        Format = "trec"
 )
 
 // knownExtensions lists the extensions of all formats, for messages.

@@ -20,7 +20,7 @@ import (
 func fuzzMemory(input int) uint64 { return 400<<20 + 20_000*uint64(input) }
 
 // fuzzBudget is that of a small service.
-func fuzzBudget() *Budget { return BudgetOf(leastBlock, "fuzz") }
+func fuzzBudget() *Budget { return BudgetOf(minBlock, "fuzz") }
 
 func allocated() uint64 {
 	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
@@ -88,8 +88,8 @@ func checkVectors(t *testing.T, data []byte, open func() (Reader, error)) {
 	if r.Len() >= 0 && r.Len() != int64(m.Rows) {
 		t.Fatalf("Len %d, but %d rows", r.Len(), m.Rows)
 	}
-	if m.IDs != nil && len(m.IDs) != m.Rows {
-		t.Fatalf("%d ids for %d rows", len(m.IDs), m.Rows)
+	if m.IDs != nil && m.IDs.Len() != m.Rows {
+		t.Fatalf("%d ids for %d rows", m.IDs.Len(), m.Rows)
 	}
 	for i, v := range m.Data {
 		if v-v != 0 {
@@ -119,6 +119,13 @@ func FuzzNPY(f *testing.F) {
 func FuzzNPZ(f *testing.F) {
 	addFixtures(f, ".npz")
 	fuzzVectors(f, NPZ, nil)
+}
+
+func FuzzIDX(f *testing.F) {
+	f.Add([]byte{0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 2, 1, 2, 3, 255, 5, 6, 7, 8})
+	f.Add([]byte{0, 0, 0x0d, 2, 0, 0, 0, 1, 0, 0, 0, 2, 0x3f, 0xc0, 0, 0, 0xc0, 0, 0, 0})
+	f.Add([]byte{0, 0, 8, 4, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255})
+	fuzzVectors(f, IDX, nil)
 }
 
 func FuzzFVecs(f *testing.F) {
@@ -151,6 +158,11 @@ func FuzzIBin(f *testing.F) {
 func FuzzU8Bin(f *testing.F) {
 	f.Add(join(le32(2, 2), []byte{1, 2, 3, 4}))
 	fuzzVectors(f, U8Bin, nil)
+}
+
+func FuzzF16Bin(f *testing.F) {
+	f.Add(join(le32(2, 2), []byte{0, 0x3c, 0, 0x40, 0, 0xbc, 1, 0}))
+	fuzzVectors(f, F16Bin, nil)
 }
 
 func FuzzJSONL(f *testing.F) {

@@ -115,7 +115,7 @@ type namedEdgeRow struct {
 // TestWriteEdges: tables hold the edges in the order of the rows.
 func TestWriteEdges(t *testing.T) {
 	var table bytes.Buffer
-	if err := WriteEdgesParquet(eachOf(graphRows()), nil, &table); err != nil {
+	if err := WriteEdges(&table, Parquet, eachOf(graphRows()), 0, nil); err != nil {
 		t.Fatal(err)
 	}
 	got, err := parquet.Read[edgeRow](bytes.NewReader(table.Bytes()), int64(table.Len()))
@@ -125,9 +125,9 @@ func TestWriteEdges(t *testing.T) {
 	if diff := cmp.Diff([]edgeRow{{0, 3, 2.5}, {0, 2, .25}, {1, 1, 0}, {3, 0, 1}, {3, 4, -7}}, got); diff != "" {
 		t.Error(diff)
 	}
-	names := []string{"a", "b", "c", "d\"", "e"}
+	names := IDsOf([]string{"a", "b", "c", "d\"", "e"})
 	table.Reset()
-	if err := WriteEdgesParquet(eachOf(graphRows()), names, &table); err != nil {
+	if err := WriteEdges(&table, Parquet, eachOf(graphRows()), 0, names); err != nil {
 		t.Fatal(err)
 	}
 	named, err := parquet.Read[namedEdgeRow](bytes.NewReader(table.Bytes()), int64(table.Len()))
@@ -138,10 +138,10 @@ func TestWriteEdges(t *testing.T) {
 		t.Error(diff)
 	}
 	var lines bytes.Buffer
-	if err := WriteEdgesJSONL(eachOf(graphRows()[3:4]), nil, &lines); err != nil {
+	if err := WriteEdges(&lines, JSONL, eachOf(graphRows()[3:4]), 0, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteEdgesJSONL(eachOf(graphRows()[:1]), names, &lines); err != nil {
+	if err := WriteEdges(&lines, JSONL, eachOf(graphRows()[:1]), 0, names); err != nil {
 		t.Fatal(err)
 	}
 	want := `{"source":3,"target":0,"score":1}
@@ -170,7 +170,7 @@ func TestEdgesOfManyRows(t *testing.T) {
 			}
 		}
 		var table bytes.Buffer
-		if err := WriteEdgesParquet(eachOf(rows), nil, &table); err != nil {
+		if err := WriteEdges(&table, Parquet, eachOf(rows), 0, nil); err != nil {
 			t.Fatal(err)
 		}
 		got, err := parquet.Read[edgeRow](bytes.NewReader(table.Bytes()), int64(table.Len()))

@@ -70,6 +70,12 @@ func truthOf(head []byte, size int64) (m, n int64, forms []truthForm) {
 	return m, n, forms
 }
 
+// isTruth reports whether a file has the size that its header says.
+func isTruth(head []byte, size int64) bool {
+	_, _, forms := truthOf(head, size)
+	return forms != nil
+}
+
 // truthResults reads ground truth, its blocks in parallel, a row at a time.
 type truthResults struct {
 	*source

@@ -247,7 +247,7 @@ func TestMalformedMatrices(t *testing.T) {
 		{"a.npy", npyOf("<i4", "False", "(1, 2)", le32(1<<31, 2)), 0, 0, "only the padding"},
 		{"a.npz", npzOf(t, map[string][]byte{"I": ids, "labels": ids}), -1, -1, "several arrays could be the ids: I, labels"},
 		{"a.npz", npzOf(t, map[string][]byte{"I": ids, "D": ids}), -1, -1, `dtype "<i8" is not one of f4 f8`},
-		{"a.npz", npzOf(t, map[string][]byte{"x": ids}), -1, -1, "no array ids or I, labels, neighbors, indices; it holds x"},
+		{"a.npz", npzOf(t, map[string][]byte{"x": ids}), -1, -1, "no array ids or I, labels, neighbors, indices, keys, neighbors_id; it holds x"},
 	} {
 		t.Run(fmt.Sprintf("%s %.20s", c.file, c.want), func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), c.file)

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // checkError asserts an *Error with file, row, column and a part of its text.
@@ -45,6 +47,18 @@ func readBytes(t *testing.T, name string, data []byte, opt *Options) (*Matrix, s
 	}
 	m, err := ReadAll(context.Background(), path, opt)
 	return m, path, err
+}
+
+// byText compares ids by their texts.
+var byText = cmp.Transformer("texts", textsOf)
+
+// textsOf returns ids as texts; nil for nil.
+func textsOf(ids *IDs) []string {
+	var texts []string
+	for row := range int64(ids.Len()) {
+		texts = append(texts, ids.Text(row))
+	}
+	return texts
 }
 
 // memorySource is a file in memory.

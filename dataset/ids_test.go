@@ -25,7 +25,7 @@ func TestCheckIDs(t *testing.T) {
 		{"a,\xe9", `row 1 (0-based): id "\xe9" is no UTF-8`}, {"1,\xff", "row 1 (0-based)"},
 		{"4,-5,-6", "row 1 (0-based): id -5 is negative"}, {"-1", "row 0 (0-based): id -1"}, {"-1,1.5", "row 1 (0-based): id 1.5 is a float"},
 	} {
-		err := CheckIDs("f", strings.Split(c.ids, ","))
+		err := CheckIDs("f", IDsOf(strings.Split(c.ids, ",")))
 		if c.want == "" != (err == nil) || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.ids, err, c.want)
 		}
@@ -94,7 +94,7 @@ func TestCheckUnique(t *testing.T) {
 		{"a,b,c,d,b", `f: row 4 (0-based): has the id "b", which row 1 has already`},
 		{"a,,c", "f: row 1 (0-based): id is empty"},
 	} {
-		err := CheckUnique("f", strings.Split(c.ids, ","))
+		err := CheckUnique("f", IDsOf(strings.Split(c.ids, ",")))
 		if (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.ids, err, c.want)
 		}
@@ -103,11 +103,11 @@ func TestCheckUnique(t *testing.T) {
 	for i := range many {
 		many[i] = strconv.Itoa(i)
 	}
-	if err := CheckUnique("f", many); err != nil {
+	if err := CheckUnique("f", IDsOf(many)); err != nil {
 		t.Error(err)
 	}
 	many[999] = "500"
-	if err := CheckUnique("f", many); err == nil || !strings.Contains(err.Error(), "row 500 has already") {
+	if err := CheckUnique("f", IDsOf(many)); err == nil || !strings.Contains(err.Error(), "row 500 has already") {
 		t.Error(err)
 	}
 }

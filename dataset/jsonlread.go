@@ -45,7 +45,7 @@ func (t *jsonlReader) fact(string) (string, error) { return "", nil }
 
 func (t *jsonlReader) choose(wants []want) error {
 	t.wants, t.seen = wants, make([]bool, len(wants))
-	t.loose = slices.ContainsFunc(wants, func(w want) bool { return w.optional })
+	t.loose = slices.ContainsFunc(wants, func(w want) bool { return w.optional && w.as != asValue })
 	return nil
 }
 
@@ -164,6 +164,12 @@ func (c *readCell) parseJSON(b []byte, i int, w *want) (end int, err error) {
 		var h hit
 		end, err = h.parseID(b, i)
 		c.integer, c.text, c.named = h.id, h.name, h.named
+	case asQuery:
+		if c.named = b[i] == '"'; c.named {
+			c.text, end, err = parseID(b, i)
+		} else {
+			c.integer, end, err = parseInteger(b, i)
+		}
 	case asName:
 		c.text, end, err = parseID(b, i)
 	case asText:
@@ -177,6 +183,8 @@ func (c *readCell) parseJSON(b []byte, i int, w *want) (end int, err error) {
 	case asJSON:
 		end, err = jsonscan.Value(b, i)
 		c.text = string(b[i:end])
+	case asValue:
+		end, err = c.parseAny(b, i)
 	}
 	return end, err
 }
@@ -299,12 +307,11 @@ func parseJSONNumber(b []byte, i int) (float64, int, error) {
 	if end < 0 {
 		return 0, i, jsonscan.Wanted(b, i, "a number or null")
 	}
-	text := string(b[i:end])
-	v, err := strconv.ParseFloat(text, 64)
+	v, err := strconv.ParseFloat(string(b[i:end]), 64)
 	if errors.Is(err, strconv.ErrRange) && math.IsInf(v, 0) {
-		return 0, i, fmt.Errorf("value %.40s is beyond the range of float64", text)
+		return 0, i, fmt.Errorf("value %.40s is beyond the range of float64", b[i:end])
 	}
-	v, err = writtenNumber(text, v)
+	v, err = writtenNumber(string(b[i:end]), v)
 	return v, end, err
 }
 

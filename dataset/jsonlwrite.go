@@ -33,9 +33,16 @@ func appendLine(dst []byte, columns []Column, row []tableCell) []byte {
 			continue
 		}
 		dst = append(dst, separator, '"')
-		dst = append(append(dst, c.Name...), '"', ':')
+		if c.Nulls { // a name of somebody's own
+			dst = append(appendString(dst[:len(dst)-1], c.Name), ':')
+		} else {
+			dst = append(append(dst, c.Name...), '"', ':')
+		}
 		dst = appendJSON(dst, c, &row[i])
 		separator = ','
+	}
+	if separator == '{' { // no cell has a value
+		dst = append(dst, '{')
 	}
 	return append(dst, '}', '\n')
 }
@@ -78,6 +85,8 @@ func appendJSONValue(dst []byte, c *Column, v *value, digits bool) []byte {
 		return append(dst, v.text...)
 	case c.Type == Text:
 		return appendString(dst, v.text)
+	case c.Type == Time:
+		return appendString(dst, timeOfText(v.integer))
 	case c.Type == Float32:
 		return appendNumber(dst, v.float, 32)
 	case c.Type == Float64:

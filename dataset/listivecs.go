@@ -15,6 +15,10 @@ type ivecsLists struct {
 	err  error
 }
 
+func openIVecsLists(src *source, _ ListOptions) (ListReader, error) {
+	return &ivecsLists{source: src}, nil
+}
+
 func (v *ivecsLists) Len() int64   { return -1 }
 func (v *ivecsLists) Limit() int64 { return -1 }
 

@@ -20,6 +20,10 @@ type jsonlLists struct {
 	err    error
 }
 
+func openJSONLLists(src *source, _ ListOptions) (ListReader, error) {
+	return &jsonlLists{source: src, lines: jsonl{name: src.name, lines: src.lines()}, object: -1}, nil
+}
+
 func (j *jsonlLists) Len() int64   { return -1 }
 func (j *jsonlLists) Limit() int64 { return -1 }
 

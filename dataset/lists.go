@@ -73,13 +73,9 @@ func openListsAs(src *source, ext Format, opt ListOptions) (ListReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch format {
-	case NPZ:
-		return openExcluded(src, opt)
-	case JSONL:
-		return &jsonlLists{source: src, lines: jsonl{name: src.name, lines: src.lines()}, object: -1}, nil
-	case IVecs:
-		return &ivecsLists{source: src}, nil
+	c := codecOf(format)
+	if c.lists == nil {
+		return nil, fail(src.name, "format %s does not hold lists of ids; formats that do: %s", format, formatsThat(ListsRead.has))
 	}
-	return nil, fail(src.name, "format %s does not hold lists of ids (npz, jsonl and ivecs do)", format)
+	return c.lists(src, opt)
 }

@@ -10,7 +10,7 @@ import (
 type Matrix struct {
 	Rows, Dim int
 	Data      []float32 // Rows*Dim elements
-	IDs       []string  // one a row if ids were read, else nil
+	IDs       *IDs      // one a row if ids were read, else nil
 	Rests     []float32 // RestsOf all rows, nil if these are none
 }
 
@@ -32,9 +32,17 @@ func ReadAll(ctx context.Context, path string, opt *Options) (*Matrix, error) {
 	return m, CheckIDs(path, m.IDs)
 }
 
+// with sets the ids, if there are any.
+func (m *Matrix) with(ids *IDsBuilder) *Matrix {
+	if ids.Len() > 0 {
+		m.IDs = ids.IDs()
+	}
+	return m
+}
+
 // Drain reads the remaining rows of r. It allocates like ReadAll.
 func Drain(ctx context.Context, r Reader) (*Matrix, error) {
-	m := &Matrix{Dim: r.Dim()}
+	m, ids := &Matrix{Dim: r.Dim()}, IDsBuilder{}
 	proven, ok := r.(interface{ justified() bool })
 	if ok && proven.justified() {
 		m.Data = make([]float32, 0, int(r.Len())*m.Dim)
@@ -54,16 +62,18 @@ func Drain(ctx context.Context, r Reader) (*Matrix, error) {
 		n, err := r.Read(m.Data[at : at+want])
 		m.Data = m.Data[:at+n*m.Dim]
 		m.Rows += n
-		m.IDs = append(m.IDs, r.IDs()...)
+		for _, id := range r.IDs() {
+			ids.Add(id)
+		}
 		m.Rests = append(m.Rests, RestsOf(r)...)
 		if err == io.EOF {
-			return m, nil
+			return m.with(&ids), nil
 		}
 		if err != nil {
 			return nil, err
 		}
 		if ok && proven.justified() && int64(m.Rows) == r.Len() {
-			return m, nil
+			return m.with(&ids), nil
 		}
 	}
 }

@@ -39,3 +39,52 @@ func (m *inMemory) Read(dst []float32) (int, error) {
 	m.next += n
 	return n / m.dim, nil
 }
+
+// WithIDs returns a Reader of the rows of r, which has as many as there are ids and none of its own. They are read by Options.FindIDs's
+// name, id. If r is a TypedReader, so is the Reader.
+func WithIDs(r Reader, ids *IDs) Reader {
+	named := &identified{Reader: r, ids: ids}
+	if t, ok := r.(TypedReader); ok {
+		return &identifiedTyped{named, t}
+	}
+	return named
+}
+
+// identified are rows with ids.
+type identified struct {
+	Reader
+	ids  *IDs
+	next int64
+	last []string
+}
+
+func (r *identified) layout() Layout { return Layout{IDs: idName} }
+
+func (r *identified) IDs() []string { return r.last }
+
+// Change and RowChanges are read by ChangeOf and the function of this name.
+func (r *identified) Change() Change        { return ChangeOf(r.Reader) }
+func (r *identified) RowChanges() []float64 { return RowChanges(r.Reader) }
+
+func (r *identified) Read(dst []float32) (int, error) { return r.name(r.Reader.Read(dst)) }
+
+// name takes the ids of n rows that were read.
+func (r *identified) name(n int, err error) (int, error) {
+	r.last = r.last[:0]
+	for range n {
+		r.last = append(r.last, r.ids.Text(r.next))
+		r.next++
+	}
+	return n, err
+}
+
+// identifiedTyped is identified of a TypedReader.
+type identifiedTyped struct {
+	*identified
+	typed TypedReader
+}
+
+func (r *identifiedTyped) Elem() Elem { return r.typed.Elem() }
+
+// ReadTyped is that of TypedReader.
+func (r *identifiedTyped) ReadTyped(dst []byte) (int, error) { return r.name(r.typed.ReadTyped(dst)) }

@@ -133,34 +133,43 @@ type narrowed struct {
 	centre bool // choose an origin by the first block
 	origin []float64
 
-	block  []float64 // rows that have been read
-	ids    []string  // theirs, nil if none are read
-	at     int       // first row of block that Read has not returned
-	row    int64     // its number
-	err    error     // what follows block
-	change Change
-	rows   []float64 // largest change of each row of the last Read
-	keep   bool      // rests are wanted
-	rests  []float32 // what the values of the last Read lack of those given
-	last   []string  // ids of the last Read
+	block      []float64 // rows that have been read
+	ids        []string  // theirs, nil if none are read
+	at         int       // first row of block that Read has not returned
+	row        int64     // its number
+	err        error     // what follows block
+	change     Change
+	rows       []float64 // largest change of each row of the last Read
+	keep       bool      // rests are wanted
+	rests      []float32 // what the values of the last Read lack of those given
+	keepsGiven bool      // rows as given are wanted
+	given      []float64 // those of the last Read
+	last       []string  // ids of the last Read
 }
 
 // narrowBlock is how many values are read at a time; of the first block, which an origin is chosen
 // by, originFloats.
 const narrowBlock = 1 << 16
 
-// narrow returns r if it needs no rounding, and otherwise a Reader of its rounded rows.
+// narrow returns r if it needs no rounding, and otherwise a Reader of its rounded rows. Where the elements are
+// of a type it is a TypedReader.
 func (o *Options) narrow(r Reader, name string) Reader {
 	w, ok := r.(wideReader)
 	switch {
+	case o.asTheyAre:
+		return r
 	case ok && w.isWide():
 	case o.Origin != nil:
 		w = widened{r}
 	default:
-		return r
+		return typedOf(r)
 	}
 	whole, ok := w.(interface{ isWhole() bool })
-	return &narrowed{wideReader: w, name: name, whole: ok && whole.isWhole(), centre: o.Centre && o.Origin == nil, origin: o.Origin}
+	n := &narrowed{wideReader: w, name: name, whole: ok && whole.isWhole(), centre: o.Centre && o.Origin == nil, origin: o.Origin}
+	if e, ok := kindOf(r).elem(); ok && e == ElemFloat64 && o.Origin == nil {
+		return narrowed64{n}
+	}
+	return n
 }
 
 // widened reads float32 rows as float64.
@@ -197,7 +206,7 @@ func (n *narrowed) IDs() []string { return n.last }
 
 func (n *narrowed) Read(dst []float32) (int, error) {
 	dim := n.Dim()
-	n.last, n.rows, n.rests = nil, n.rows[:0], n.rests[:0]
+	n.last, n.rows, n.rests, n.given = nil, n.rows[:0], n.rests[:0], n.given[:0]
 	if len(dst) < dim {
 		return 0, io.ErrShortBuffer
 	}
@@ -212,7 +221,7 @@ func (n *narrowed) Read(dst []float32) (int, error) {
 			bad = firstChange(row, n.origin)
 		}
 		if bad >= 0 {
-			n.err = failAt(n.name, n.row+int64(i), int64(bad), "%w", n.refusal(row[bad]))
+			n.err = n.failed(n.row+int64(i), bad, n.refusal(row[bad]))
 			n.block, n.ids = n.block[:(n.at+i)*dim], n.ids[:min(len(n.ids), n.at+i)]
 			have = i
 			break
@@ -220,6 +229,9 @@ func (n *narrowed) Read(dst []float32) (int, error) {
 		n.change.Add(c)
 		if n.keep {
 			n.keepRests(row, dst[i*dim:(i+1)*dim])
+		}
+		if n.keepsGiven {
+			n.given = append(n.given, row...)
 		}
 		n.rows = append(n.rows, c.Largest)
 	}
@@ -233,6 +245,11 @@ func (n *narrowed) Read(dst []float32) (int, error) {
 		return have, nil // an error comes where the row that it is of was to be read
 	}
 	return have, n.err
+}
+
+// failed returns the error of an element.
+func (n *narrowed) failed(row int64, column int, err error) error {
+	return Placed(n, failAt(n.name, row, int64(column), "%w", err))
 }
 
 // refusal returns why x is not accepted.
@@ -289,6 +306,37 @@ func RestsOf(r Reader) []float32 {
 		return n.rests
 	}
 	return nil
+}
+
+// KeepGiven makes r, whose rows have not been read, keep them as they were given, for GivenOf.
+func KeepGiven(r Reader) Reader {
+	if n := narrowingOf(r); n != nil {
+		n.keepsGiven = true
+	}
+	return r
+}
+
+// GivenOf returns the rows of the last Read as they were given, valid until the next Read; nil if rows of r are not
+// rounded, or not kept. Vectors.Reader keeps those of float64 without being told.
+func GivenOf(r Reader) []float64 {
+	if n := narrowingOf(r); n != nil && n.keepsGiven {
+		return n.given
+	}
+	if v, ok := r.(*vectorsReader); ok {
+		return v.last.Float64s()
+	}
+	return nil
+}
+
+// AppendGiven appends the rows that were just read from r, rows, as they were given: GivenOf, or else rows.
+func AppendGiven(dst []float64, r Reader, rows []float32) []float64 {
+	if given := GivenOf(r); given != nil {
+		return append(dst, given...)
+	}
+	for _, x := range rows {
+		dst = append(dst, float64(x))
+	}
+	return dst
 }
 
 // fill reads the next block.
@@ -353,10 +401,14 @@ func OriginOf(r Reader) []float64 {
 	return nil
 }
 
-// ChangeOf returns what rounding to float32 has changed in the rows that r has read.
+// ChangeOf returns what rounding to float32 has changed in the rows that r has read. A Reader of another package can have a method
+// Change.
 func ChangeOf(r Reader) Change {
 	if n := narrowingOf(r); n != nil {
 		return n.change
+	}
+	if own, ok := r.(interface{ Change() Change }); ok {
+		return own.Change()
 	}
 	return Change{}
 }

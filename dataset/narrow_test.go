@@ -150,7 +150,7 @@ func TestFloat32IsAsItWas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := r.(*dense); !ok || OriginOf(r) != nil || RowChanges(r) != nil {
+	if _, ok := sourceOf(r).(*dense); !ok || narrowingOf(r) != nil || OriginOf(r) != nil || RowChanges(r) != nil {
 		t.Errorf("%T", r)
 	}
 	// Queries of a collection with an origin are relative to it, whatever their type.

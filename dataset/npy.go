@@ -63,6 +63,12 @@ func (h *npyHeader) kind() (kind, error) {
 	if len(h.descr) < 2 {
 		return 0, unsupportedType(h.descr)
 	}
+	switch h.descr {
+	case "<V2": // NumPy's own types without meaning have no byte order
+		return bf16, nil
+	case "|V2":
+		return 0, fmt.Errorf("dtype %q is two bytes without a meaning: they may be bfloat16, which the package ml_dtypes saves as \"<V2\" and array.view(ml_dtypes.bfloat16) makes them, or something else", h.descr)
+	}
 	switch h.descr[1:] {
 	case "f2":
 		return f16, nil
@@ -91,7 +97,7 @@ func (h *npyHeader) kind() (kind, error) {
 }
 
 func unsupportedType(descr string) error {
-	return fmt.Errorf("dtype %q is not supported (float16, float32, float64 and integers of 8 to 64 bits are)", descr)
+	return fmt.Errorf("dtype %q is not supported (float16, bfloat16, float32, float64 and integers of 8 to 64 bits are)", descr)
 }
 
 // wide reports whether the elements are integers of more than a byte, which are more often

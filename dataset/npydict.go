@@ -108,8 +108,8 @@ func (p *npyDict) boolean() (bool, error) {
 	return false, fmt.Errorf("neither True nor False at %.20q", s)
 }
 
-// mostDims is how many dimensions NumPy's arrays can have.
-const mostDims = 64
+// maxDims is how many dimensions NumPy's arrays can have.
+const maxDims = 64
 
 func (p *npyDict) tuple() ([]int64, error) {
 	if !p.eat('(') {
@@ -123,8 +123,8 @@ func (p *npyDict) tuple() ([]int64, error) {
 		if err != nil {
 			return nil, fmt.Errorf("malformed shape at %.20q", s)
 		}
-		if shape = append(shape, v); len(shape) > mostDims {
-			return nil, fmt.Errorf("shape has more than %d dimensions", mostDims)
+		if shape = append(shape, v); len(shape) > maxDims {
+			return nil, fmt.Errorf("shape has more than %d dimensions", maxDims)
 		}
 		p.s = strings.TrimPrefix(s[digits:], "L") // Python 2's long integers
 		if !p.eat(',') && !strings.HasPrefix(p.remaining(), ")") {

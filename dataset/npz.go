@@ -54,22 +54,30 @@ func openNPZ(src *source, opt Options) (Reader, error) {
 	if err != nil {
 		return nil, err
 	}
+	given := opt
+	given.asTheyAre = true // until the ids are there
 	if isSparse(entries) && opt.Column == "" {
-		r, err := openSparse(src, entries, opt)
+		r, err := openSparse(src, entries, given)
 		if err != nil {
 			return nil, err
 		}
-		return withIDs(src, entries, r, Layout{Vector: sparseArrays(), Sparse: true}, opt)
+		if r, err = withIDs(src, entries, r, Layout{Vector: sparseArrays(), Sparse: true}, opt); err != nil {
+			return nil, err
+		}
+		return opt.narrow(r, src.name+":data"), nil
 	}
 	e, err := chooseNPZ(src.name, entries, opt)
 	if err != nil {
 		return nil, err
 	}
-	r, err := e.open(src, opt)
+	r, err := e.open(src, given)
 	if err != nil {
 		return nil, err
 	}
-	return withIDs(src, entries, r, Layout{Vector: []string{e.name}}, opt)
+	if r, err = withIDs(src, entries, r, Layout{Vector: []string{e.name}}, opt); err != nil {
+		return nil, err
+	}
+	return opt.narrow(r, src.name+":"+e.name), nil
 }
 
 // withIDs adds the ids of the rows of r, which is made of the arrays l.Vector.
@@ -112,7 +120,19 @@ func (v npzVectors) justified() bool {
 	return ok && p.justified()
 }
 
-func (v npzVectors) narrowing() *narrowed { return narrowingOf(v.Reader) }
+func (v npzVectors) element() kind { return kindOf(v.Reader) }
+
+func (v npzVectors) isWide() bool {
+	w, ok := v.Reader.(wideReader)
+	return ok && w.isWide()
+}
+
+func (v npzVectors) isWhole() bool {
+	w, ok := v.Reader.(interface{ isWhole() bool })
+	return ok && w.isWhole()
+}
+
+func (v npzVectors) readWide(dst []float64) (int, error) { return v.Reader.(wideReader).readWide(dst) }
 
 // open passes the array and src to the npy reader. A stored array is read from the file; a
 // deflated one is a stream of unproven length. Rows in C order are read through zip's

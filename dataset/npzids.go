@@ -4,7 +4,7 @@ import "math"
 
 // npzNamed is a matrix of an npz with the ids of its rows from another array.
 type npzNamed struct {
-	Reader
+	npzVectors
 	source string // name of the array of ids
 	array  *npzArray
 	ids    []string
@@ -13,8 +13,8 @@ type npzNamed struct {
 }
 
 // named adds the ids of an array to the rows of r.
-func (e *npzEntry) named(src *source, r Reader) (Reader, error) {
-	n := &npzNamed{Reader: r, source: e.name, array: e.array(src)}
+func (e *npzEntry) named(src *source, r npzVectors) (Reader, error) {
+	n := &npzNamed{npzVectors: r, source: e.name, array: e.array(src)}
 	n.array.meter.passing = false
 	if shape := e.header.shape; len(shape) != 1 || r.Len() >= 0 && shape[0] != r.Len() {
 		return nil, fail(n.array.name, "ids are one a row, an array of shape (%d,); this one's is %v", r.Len(), shape)
@@ -28,12 +28,21 @@ func (e *npzEntry) named(src *source, r Reader) (Reader, error) {
 func (n *npzNamed) IDs() []string { return n.ids }
 
 func (n *npzNamed) Read(dst []float32) (int, error) {
+	return n.read(func() (int, error) { return n.npzVectors.Read(dst[:min(len(dst), n.most())]) })
+}
+
+func (n *npzNamed) readWide(dst []float64) (int, error) {
+	return n.read(func() (int, error) { return n.npzVectors.readWide(dst[:min(len(dst), n.most())]) })
+}
+
+// read reads rows by from, and their ids.
+func (n *npzNamed) read(from func() (int, error)) (int, error) {
 	n.ids = n.ids[:0]
 	n.array.meter.begin()
 	if n.err != nil {
 		return 0, n.err
 	}
-	rows, err := n.Reader.Read(dst[:min(len(dst), n.most())])
+	rows, err := from()
 	for i := range rows {
 		id, e := n.array.id()
 		if e != nil {
@@ -53,8 +62,10 @@ func (n *npzNamed) most() int {
 }
 
 func (n *npzNamed) layout() Layout {
-	l := LayoutOf(n.Reader)
+	l := n.npzVectors.layout()
 	l.IDs = n.source
 	return l
 }
-func (n *npzNamed) narrowing() *narrowed { return narrowingOf(n.Reader) }
+
+// justified reports that the ids bound the rows of a Read: there is no memory for all at once.
+func (n *npzNamed) justified() bool { return false }

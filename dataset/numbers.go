@@ -58,7 +58,9 @@ func openNumbersAs(src *source, ext Format, columns []string) (NumberReader, err
 }
 
 // hasColumns reports whether files of a format are tables whose columns have names.
-func (c *codec) hasColumns() bool { return c.table != nil && c.names >= namedArrays }
+func (c *codec) hasColumns() bool {
+	return c.table != nil && c.names >= namedArrays && !c.answersOnly
+}
 
 // numbers are columns of numbers of a table.
 type numbers struct {
@@ -118,6 +120,9 @@ func signedNumber(x int64) (float64, error) {
 
 // writtenNumber refuses the digits of an integer that v, which they were parsed as, rounds.
 func writtenNumber(text string, v float64) (float64, error) {
+	if math.Abs(v) < 1<<53 {
+		return v, nil
+	}
 	digits := strings.TrimLeft(text, "+-")
 	if x, err := strconv.ParseUint(digits, 10, 64); err == nil {
 		return wholeNumber(x, strings.HasPrefix(text, "-"))

@@ -24,7 +24,7 @@ type PairTable struct {
 	RowsA, RowsB int64
 	// NamesA and NamesB are the ids of the rows; if not nil they are written beside the row
 	// numbers.
-	NamesA, NamesB []string
+	NamesA, NamesB *IDs
 	// Count is the number of pairs.
 	Count int64
 }
@@ -67,10 +67,10 @@ func WritePairs(out io.Writer, format Format, each EachPair, t *PairTable) error
 }
 
 // nameField is the column of the names of rows, which may be nil.
-func nameField(name string, names []string, row func(p *Pair) int64) field[Pair] {
+func nameField(name string, names *IDs, row func(p *Pair) int64) field[Pair] {
 	return field[Pair]{Column{Name: name, Type: Text, Optional: true}, func(c *tableCell, p *Pair) {
 		if names != nil {
-			c.text = names[row(p)]
+			c.text = names.Text(row(p))
 		}
 	}}
 }

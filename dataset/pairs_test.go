@@ -65,7 +65,7 @@ type sidedMemberRow struct {
 }
 
 func TestPairsAsText(t *testing.T) {
-	names := []string{"a", `b"`, "c,d", "e", "é"}
+	names := IDsOf([]string{"a", `b"`, "c,d", "e", "é"})
 	for _, c := range []struct {
 		format Format
 		table  PairTable
@@ -118,7 +118,7 @@ func TestPairsAsParquet(t *testing.T) {
 		t.Errorf("%d row groups", groups)
 	}
 
-	file = writePairs(t, Parquet, somePairs, PairTable{NamesB: []string{"", "", "", "x", "y"}})
+	file = writePairs(t, Parquet, somePairs, PairTable{NamesB: IDsOf([]string{"", "", "", "x", "y"})})
 	named, err := parquet.Read[namedPairRow](bytes.NewReader(file), int64(len(file)))
 	if err != nil {
 		t.Fatal(err)

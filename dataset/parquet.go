@@ -226,6 +226,7 @@ func (v *parquetVectors) Close() error {
 	return v.file.Close()
 }
 
+func (v *parquetVectors) element() kind                       { return v.kind }
 func (v *parquetVectors) isWide() bool                        { return v.kind.wide() }
 func (v *parquetVectors) Read(dst []float32) (int, error)     { return readParquet(v, dst) }
 func (v *parquetVectors) readWide(dst []float64) (int, error) { return readParquet(v, dst) }

@@ -192,14 +192,14 @@ func (g *pageGuard) checkDictionary(values, size int64) error {
 	if err != nil {
 		return err
 	}
-	if values < 0 || values*g.leastWidth() > int64(len(b)) {
+	if values < 0 || values*g.minWidth() > int64(len(b)) {
 		return fmt.Errorf("dictionary of %d bytes claims %d values", len(b), values)
 	}
 	return nil
 }
 
-// leastWidth is the least number of bytes of a plain value.
-func (g *pageGuard) leastWidth() int64 {
+// minWidth is the least number of bytes of a plain value.
+func (g *pageGuard) minWidth() int64 {
 	switch e := g.leaf.element; e.Type.V {
 	case format.Int64, format.Double:
 		return 8

@@ -91,6 +91,9 @@ func (t *parquetReader) choose(wants []want) (err error) {
 
 // leaf returns the column that is wanted.
 func (t *parquetReader) leaf(w want) (found *parquetLeaf, err error) {
+	if w.as == asValue {
+		return t.valueLeaf(w.name)
+	}
 	if !w.list {
 		return t.plainLeaf(w.name)
 	}
@@ -129,7 +132,7 @@ func (l *parquetLeaf) check(w want) error {
 		if e != wanted {
 			return fmt.Errorf("column %q is %s, and %s is wanted", w.name, l.column.Type(), wanted)
 		}
-	case asID, asName:
+	case asID, asQuery, asName:
 		if e != format.ByteArray && e != format.Int32 && e != format.Int64 {
 			return fmt.Errorf("ids column %q is neither string nor integer", w.name)
 		}
@@ -167,9 +170,12 @@ func (t *parquetReader) next(row []readCell) (err error) {
 		return t.finish()
 	}
 	for i, c := range t.chosen {
-		if t.wants[i].list {
+		switch {
+		case t.wants[i].as == asValue:
+			err = row[i].readAny(c)
+		case t.wants[i].list:
 			err = row[i].readParquetList(c)
-		} else {
+		default:
 			err = row[i].readParquet(c, t.wants[i].as, &t.meter)
 		}
 		if err != nil {
@@ -216,7 +222,7 @@ func (c *readCell) readParquet(from *parquetColumn, as reading, m *idMeter) erro
 		if c.float, err = kind.fromParquet(v); err == nil && math.IsInf(float64(float32(c.float)), 0) {
 			err = refuseFloat(c.float)
 		}
-	case asInteger, asID:
+	case asInteger, asID, asQuery:
 		if c.named = v.Kind() == parquet.ByteArray; c.named {
 			c.text, err = idOf(v.ByteArray(), m)
 		} else {
@@ -284,7 +290,7 @@ func (l *parquetLeaf) integer(v *parquet.Value) (int64, error) {
 	case v.Kind() == parquet.Int32:
 		return int64(v.Int32()), nil
 	case l.unsigned() && v.Int64() < 0:
-		return 0, fmt.Errorf("%s does not fit int64", strconv.FormatUint(v.Uint64(), 10))
+		return 0, unheld("%s does not fit int64", strconv.FormatUint(v.Uint64(), 10))
 	}
 	return v.Int64(), nil
 }

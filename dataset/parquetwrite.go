@@ -95,11 +95,17 @@ func parquetSchema(t *table) *parquet.Schema {
 		c := &t.columns[i]
 		of := map[Type]reflect.Type{
 			Int64: reflect.TypeFor[int64](), Uint64: reflect.TypeFor[uint64](), Int32: reflect.TypeFor[int32](), Bool: reflect.TypeFor[bool](),
-			Float32: reflect.TypeFor[float32](), Float64: reflect.TypeFor[float64](), Text: reflect.TypeFor[string](),
+			Time: reflect.TypeFor[int64](), Float32: reflect.TypeFor[float32](), Float64: reflect.TypeFor[float64](), Text: reflect.TypeFor[string](),
 		}[c.Type]
 		tag := c.Name
+		if c.Nulls { // a name of somebody's own, with any characters: renamed has it
+			tag = fmt.Sprintf("F%d", i)
+		}
 		if c.List {
 			of, tag = reflect.SliceOf(of), tag+",list"
+		}
+		if c.Type == Time {
+			tag += ",timestamp(microsecond)"
 		}
 		if c.Repeats {
 			tag += ",dict"
@@ -109,8 +115,34 @@ func parquetSchema(t *table) *parquet.Schema {
 		}
 		fields[i] = reflect.StructField{Name: fmt.Sprintf("F%d", i), Type: of, Tag: reflect.StructTag(fmt.Sprintf("parquet:%q", tag))}
 	}
-	return parquet.NewSchema(t.name, parquet.SchemaOf(reflect.Zero(reflect.StructOf(fields)).Interface()))
+	schema := parquet.SchemaOf(reflect.Zero(reflect.StructOf(fields)).Interface())
+	if !slices.ContainsFunc(t.columns, func(c Column) bool { return c.Nulls }) {
+		return parquet.NewSchema(t.name, schema)
+	}
+	root := renamed{Node: schema, fields: schema.Fields()}
+	for i := range root.fields {
+		if t.columns[i].Nulls {
+			root.fields[i] = renamedField{root.fields[i], t.columns[i].Name}
+		}
+	}
+	return parquet.NewSchema(t.name, root)
 }
+
+// renamed is the root of a schema, of which some fields have other names.
+type renamed struct {
+	parquet.Node
+	fields []parquet.Field
+}
+
+func (r renamed) Fields() []parquet.Field { return r.fields }
+
+// renamedField is a field with a name that a tag could not have.
+type renamedField struct {
+	parquet.Field
+	name string
+}
+
+func (f renamedField) Name() string { return f.name }
 
 // parquetOut gathers the values of a column, and hands them on in batches. parquet-go ends a page only after a batch:
 // so that where pages end does not depend on batches, one ends where a page is due.
@@ -157,7 +189,7 @@ func (p *parquetOut) addOne(c *tableCell) {
 	defined := 0
 	if p.Optional {
 		p.page += 5 // a row's place and its level
-		if p.hasTexts() && c.text == "" || !p.hasTexts() && c.missing {
+		if c.isNull(&p.Column) {
 			p.values = append(p.values, parquet.NullValue().Level(0, 0, p.index))
 			return
 		}
@@ -166,16 +198,29 @@ func (p *parquetOut) addOne(c *tableCell) {
 	p.values = append(p.values, p.of(&c.value).Level(0, defined, p.index))
 }
 
+// isNull reports whether a cell of an optional column, which is no list, has no value.
+func (c *tableCell) isNull(of *Column) bool {
+	if of.hasTexts() && !of.Nulls {
+		return c.text == ""
+	}
+	return c.missing
+}
+
 // addList appends the values of a list.
 func (p *parquetOut) addList(c *tableCell) {
-	n := c.length(&p.Column)
+	n, defined := c.length(&p.Column), 0
+	if p.Nulls && c.missing {
+		n = 0
+	} else if p.Nulls {
+		defined = 1
+	}
 	p.page += 8 + 2*max(1, n) // a row's place and the levels
 	if n == 0 {
-		p.values = append(p.values, parquet.NullValue().Level(0, 0, p.index))
+		p.values = append(p.values, parquet.NullValue().Level(0, defined, p.index))
 	}
 	for i := range n {
 		v := c.at(&p.Column, i)
-		p.values = append(p.values, p.of(&v).Level(min(i, 1), 1, p.index))
+		p.values = append(p.values, p.of(&v).Level(min(i, 1), defined+1, p.index))
 	}
 }
 

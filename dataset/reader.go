@@ -49,6 +49,9 @@ type Options struct {
 	// read relative to an origin of its own, OriginOf, if its rows lie far from zero. It is for
 	// metrics that depend on differences only.
 	Centre bool
+	// asTheyAre leaves numbers that float32 does not hold to readWide: the rows are those of one of
+	// several files, which are rounded together.
+	asTheyAre bool
 }
 
 // DefaultDenseLimit is the size to which a sparse matrix is written out unless Options say more.
@@ -134,6 +137,9 @@ func openAs(src *source, ext Format, opt Options) (Reader, error) {
 		opt.FindIDs = false
 	}
 	open := codecOf(format).vectors
+	if open == nil && codecOf(format).answersOnly {
+		return nil, fail(src.name, "format %s holds answers, and no vectors", format)
+	}
 	if open == nil {
 		return nil, fail(src.name, "unknown format %q", string(format))
 	}

@@ -2,9 +2,9 @@ package dataset
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
-	"slices"
 	"strconv"
 
 	"thresher/dataset/jsonscan"
@@ -56,7 +56,11 @@ type ResultReader interface {
 // is removed. Files of other programs may lack scores, pulls and exact, and may have ids
 // instead of row numbers; without query numbers the rows are numbered as queries. The budget limits the memory
 // that reading takes; nil is the default.
-func OpenResults(path string, b *Budget) (ResultReader, error) {
+func OpenResults(path string, b *Budget) (ResultReader, error) { return OpenResultsOf(path, b, nil) }
+
+// OpenResultsOf is OpenResults of answers to known queries: a table with a row for each query and vector may then call
+// the queries by their ids, have its rows in any order, and lack those of queries without hits.
+func OpenResultsOf(path string, b *Budget, q *Queries) (ResultReader, error) {
 	format, gzipped := FormatOf(path)
 	src, err := openSource(path, gzipped)
 	if err != nil {
@@ -68,6 +72,9 @@ func OpenResults(path string, b *Budget) (ResultReader, error) {
 		src.Close()
 		return nil, located(src.name, -1, err)
 	}
+	if l, ok := r.(*longResults); ok {
+		l.ask(q)
+	}
 	return r, nil
 }
 
@@ -78,26 +85,24 @@ func openResultsAs(src *source, ext Format) (ResultReader, error) {
 	}
 	content := Sniff(head)
 	if ext == Unknown && isWeak(content) {
-		if _, _, forms := truthOf(head, src.size); forms != nil {
-			content = IBin
+		for i := range codecs {
+			if like := codecs[i].like; like != nil && like(head, src.size) {
+				content = codecs[i].format
+			}
 		}
 	}
 	format, err := src.decide(ext, content)
 	if err != nil {
 		return nil, err
 	}
-	switch format {
-	case JSONL:
-		return openJSONResults(src)
-	case IVecs:
-		return openIVecsResults(src)
-	case IBin:
-		return openTruth(src)
-	}
-	if c := codecOf(format); c.table != nil && !c.numbers {
+	c := codecOf(format)
+	switch {
+	case c.answers != nil:
+		return c.answers(src)
+	case AnswersRead.has(c):
 		return openTableResults(src, c)
 	}
-	return nil, fail(src.name, "format %s does not hold results (npz, npy, jsonl, json, csv, parquet, ivecs and ibin do)", format)
+	return nil, fail(src.name, "format %s does not hold results; formats that do: %s", format, formatsThat(AnswersRead.has))
 }
 
 // openTableResults opens answers with a row for each query, if the table has lists of ids, or else a row for each
@@ -112,7 +117,7 @@ func openTableResults(src *source, c *codec) (ResultReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	if arrays || slices.ContainsFunc(all, func(c Column) bool { return c.Name == idsName }) {
+	if arrays || listsIDs(all) {
 		return openAnswers(t, src, arrays)
 	}
 	lacks := ""
@@ -129,18 +134,15 @@ func openJSONResults(src *source) (ResultReader, error) {
 	if len(text) > 0 && text[0] == '[' {
 		return openHits(src), nil
 	}
-	telling := ""
-	_, _ = jsonscan.Fields(text, 0, func(key []byte, at int) (int, error) {
-		switch string(key) {
-		case "result", "id", "ids":
-			telling = string(key)
-			return at, io.EOF
-		}
-		return jsonscan.Value(text, at)
-	})
+	telling, shape := tellingField(text)
+	if shape != nil {
+		return openResponses(src, shape), nil
+	}
 	switch telling {
 	case "result":
 		return openHits(src), nil
+	case "results", "took_ms", "title", "status", "detail":
+		return openBody(src), nil
 	case "id":
 		t, err := openJSONLRows(src, "")
 		if err != nil {
@@ -149,4 +151,30 @@ func openJSONResults(src *source) (ResultReader, error) {
 		return openLong(t, src, "")
 	}
 	return openAnswerLines(src)
+}
+
+// tellingField returns the first field of a document that tells whose it is, else the first of those that a body of the
+// service begins with; and the shape of responses that it tells of, nil if of none.
+func tellingField(text []byte) (telling string, shape *responseShape) {
+	own := false // a line of answers of thresher has begun
+	_, _ = jsonscan.Fields(text, 0, func(key []byte, at int) (int, error) {
+		name := string(key)
+		if shape = shapeOf(name, text[min(at, len(text)):]); shape != nil && !own {
+			return at, io.EOF
+		}
+		switch name {
+		case "result", "id", "ids", "results":
+			telling = name
+			return at, io.EOF
+		case "took_ms", "title", "status", "detail":
+			telling = cmp.Or(telling, name)
+		case "query":
+			own = true
+		}
+		return jsonscan.Value(text, at)
+	})
+	if own {
+		shape = nil
+	}
+	return telling, shape
 }

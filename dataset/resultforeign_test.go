@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -83,7 +84,7 @@ func TestMalformedHits(t *testing.T) {
 		{`{"result":null,"status":{"error":"x"}}`, 0, -1, "is the response an error?"},
 		{`{"result":[[{"id":1}],{"x":1}]}`, 1, 0, `hit has no field "id"`},
 		{`{"result":[[{"id":1}],5]}`, 1, -1, "list of a query's hits is wanted"},
-		{`{"result":{"hits":[]}}`, 0, -1, `without "points"`},
+		{`{"result":{"found":[]}}`, 0, -1, `without "points" or "hits"`},
 		{`{"result":[[{"id":1,"score":1},{"id":2}]]}`, 0, 1, "some vectors of the query have scores"},
 		{`{"result":[[{"id":1,"score":null}]]}`, 0, 0, "a score, a finite number,"},
 		{`{"result":[[{"id":1,"score":1e39}]]}`, 0, 0, "beyond the range of float32"},
@@ -98,8 +99,9 @@ func TestMalformedHits(t *testing.T) {
 		{`{"result":[[{"id":1}]]} x`, 1, -1, "near byte"},
 		{`[1,2,3]`, 0, -1, "list of a query's hits is wanted"},
 		{`[[{"id":1}],{"points":[]}]`, 1, -1, "list of a query's hits is wanted"},
-		{`{"data":[{"id":1}]}`, 0, -1, "of vector databases"},
-		{`{"data":{"Get":{"A":[]}}}`, 0, -1, "of vector databases"},
+		{`[[{"id":1,"_id":"a"}]]`, 0, 0, "both id and _id"},
+		{`[[{"pk":1,"score":1}]]`, 0, 0, "it has pk"},
+		{`{"found":[{"id":1}]}`, 0, -1, "of vector databases"},
 	} {
 		path := writeTemp(t, "a.json", c.text)
 		_, _, err := readResults(path)
@@ -160,13 +162,12 @@ func TestMalformedLongForms(t *testing.T) {
 		row, col   int64
 		want       string
 	}{
-		{"a.csv", "id,score\n1,2\n", -1, -1, "no column query or query_id or query_index; the file has id, score"},
+		{"a.csv", "id,score\n1,2\n", -1, -1, "no column query or query_id or query_index or query-id or qid; the file has id, score"},
 		{"a.csv", "query,id,score,distance\n", -1, -1, "columns score and distance: one of them is wanted"},
 		{"a.csv", "query,query_id,id\n", -1, -1, "columns query and query_id"},
 		{"a.csv", "query,id\n0,1\n0\n", 1, -1, "row has 1 fields, the header has 2"},
-		{"a.csv", "query,id\n0,1\n1,2\n0,3\n", 2, -1, "line 4: a row of query 0 after one of query 1: sort the rows by query"},
 		{"a.csv", "query,id\n-1,1\n", 0, 0, "query -1 is negative"},
-		{"a.csv", "query,id\nx,1\n", 0, 0, `query: "x" is no integer`},
+		{"a.csv", "query,id\nx,1\n", -1, -1, `query "x" is no row number, and the queries have no ids`},
 		{"a.csv", "query,id\n0,\n", 0, 1, "id is empty"},
 		{"a.csv", "query,id\n0,7\n0,a7\n", 1, -1, "integers and others texts"},
 		{"a.csv", "query,id,score\n0,7,nan\n", 0, 2, "NaN"},
@@ -184,6 +185,109 @@ func TestMalformedLongForms(t *testing.T) {
 		path := writeTemp(t, c.file, c.text)
 		_, _, err := readResults(path)
 		checkError(t, nil, err, path, c.row, c.col, c.want)
+	}
+}
+
+// TestLongFormQueries: rows may be in any order, queries be called by ids, and lack hits, if the queries are known.
+func TestLongFormQueries(t *testing.T) {
+	both := bareResults(true)
+	gap := []Result{both[0], {Query: 1, Rows: []int64{}}, {Query: 2, Rows: both[1].Rows, Scores: both[1].Scores}, {Query: 3, Rows: []int64{}}}
+	queries := func(n int64, ids []string) *Queries {
+		return &Queries{
+			Len: func() (int64, error) { return n, nil },
+			IDs: func() (*IDs, error) {
+				if ids == nil {
+					return nil, nil
+				}
+				return IDsOf(ids), nil
+			},
+		}
+	}
+	const rows = "\n%[2]s,0,-1\n%[1]s,1,1\n%[2]s,4,7\n%[1]s,3,2.5\n%[1]s,2,.25\n"
+	table := func(column, first, second string) string {
+		return column + ",id,score" + fmt.Sprintf(rows, first, second)
+	}
+	for _, c := range []struct {
+		text    string
+		queries *Queries
+		want    []Result
+		err     string
+	}{
+		{table("query", "0", "1"), nil, both, ""},
+		{table("query", "0", "2"), nil, []Result{gap[0], gap[2]}, ""},
+		{table("query", "0", "2"), queries(4, nil), gap, ""},
+		{table("query", "0", "2"), queries(4, []string{"2", "3", "0", "1"}), gap, ""},
+		{table("query_id", "0", "2"), queries(4, nil), gap, ""},
+		{table("query_id", "0", "2"), queries(4, []string{"a", "b", "0", "d"}), gap, ""},
+		{table("query_id", "9", "7"), queries(4, []string{"9", "8", "7", "6"}), gap, ""},
+		{table("query_id", "0", "2"), queries(4, []string{"2", "3", "0", "1"}), nil, "can be row numbers of the queries, or their ids: call the column query"},
+		{table("query-id", "q0", "q2"), queries(4, []string{"q0", "q1", "q2", "q3"}), gap, ""},
+		{table("qid", "q0", "7"), queries(4, []string{"q0", "q1", "7", "q3"}), gap, ""},
+		{table("query", "q0", "q9"), queries(4, []string{"q0", "q1", "q2", "q3"}), nil, `no query has the id "q9"`},
+		{table("query", "q0", "q1"), queries(4, []string{"q0", "q1", "q0", "q3"}), nil, `several queries have the id "q0"`},
+		{table("query", "0", "4"), queries(4, nil), nil, "a row is of query 4, and there are 4 queries"},
+	} {
+		r, err := OpenResultsOf(writeTemp(t, "a.csv", c.text), nil, c.queries)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := allResults(r)
+		if c.err != "" {
+			checkError(t, nil, err, r.(*longResults).file, -1, -1, c.err)
+		} else if d := cmp.Diff(c.want, got); d != "" || err != nil {
+			t.Errorf("%q: %v, (-want +got):\n%s", c.text, err, d)
+		}
+		r.Close()
+	}
+}
+
+// TestLongFormHeld: rows beyond what may be held are read in their order, or refused.
+func TestLongFormHeld(t *testing.T) {
+	const queries, each = 400, 1000 // more than 16 MiB of rows
+	for _, sorted := range []bool{true, false} {
+		text := strings.Builder{}
+		text.WriteString("query,id\n")
+		for i := range queries * each {
+			q := i / each
+			if !sorted && i == 0 {
+				q = 1
+			}
+			fmt.Fprintf(&text, "%d,%d\n", q, i%each)
+		}
+		r, err := OpenResultsOf(writeTemp(t, "a.csv", text.String()), BudgetOf(1, "--read-limit"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := allResults(r)
+		r.Close()
+		switch {
+		case !sorted:
+			if err == nil || !strings.Contains(err.Error(), "must be sorted by query") || !strings.Contains(err.Error(), "--read-limit") {
+				t.Error(err)
+			}
+		case err != nil || len(got) != queries:
+			t.Errorf("%d answers, %v", len(got), err)
+		default:
+			for q := range got {
+				if len(got[q].Rows) != each || got[q].Query != int64(q) {
+					t.Fatalf("query %d has %d rows", got[q].Query, len(got[q].Rows))
+				}
+			}
+		}
+	}
+}
+
+// allResults reads results to their end.
+func allResults(r ResultReader) (all []Result, err error) {
+	for {
+		one, err := r.Next()
+		if err == io.EOF {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
 	}
 }
 

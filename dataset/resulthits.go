@@ -89,7 +89,9 @@ func (l *hitList) take(query int64) Result {
 //	{"result":[[{"id":7,"score":.9},..],..]}             search/batch
 //	{"result":[{"points":[{"id":7,"score":.9},..]},..]}  query/batch
 //	{"result":{"points":[..]}}, {"result":[{"id":7,..}]} one query
+//	{"result":{"hits":[{"_id":"7","_score":.9},..]}}      one query, of Pinecone with a model
 //	[[{"id":7,"distance":.1},..],..]                     such as pymilvus' hits
+//	[[7,3],[],[1,..],..]                                 ids alone
 type jsonHits struct {
 	*source
 	guard  byteGuard
@@ -259,19 +261,19 @@ func (j *jsonHits) points() error {
 		if err := j.tokens.Decode(&raw); err != nil {
 			return inDocument(err)
 		}
-		if key != "points" {
+		if key != "points" && key != "hits" {
 			continue
 		}
 		if found {
-			return errors.New(`field "points" appears twice`)
+			return fmt.Errorf("field %q appears twice", key)
 		}
 		found = true
-		if err := j.hits(raw); err != nil {
+		if err := j.list.parse(raw); err != nil {
 			return err
 		}
 	}
 	if !found {
-		return errors.New(`"result" is an object without "points"`)
+		return errors.New(`"result" is an object without "points" or "hits"`)
 	}
 	_, err := j.tokens.Token()
 	return inDocument(err)
@@ -285,7 +287,7 @@ func (j *jsonHits) element() error {
 		return inDocument(err)
 	}
 	if raw[0] == '[' {
-		return j.hits(raw)
+		return j.list.parse(raw)
 	}
 	if raw[0] != '{' || j.inside == inArray {
 		return fmt.Errorf(`%.40q where the list of a query's hits is wanted: [{"id":..,"score":..},..]`, raw)
@@ -304,10 +306,10 @@ func (j *jsonHits) element() error {
 		return err
 	}
 	if points >= 0 {
-		return j.hits(raw[points:])
+		return j.list.parse(raw[points:])
 	}
 	for {
-		if err := j.hit(raw); err != nil {
+		if err := j.list.hit(raw); err != nil {
 			return &jsonscan.ElementError{Index: len(j.list.hits), Err: err}
 		}
 		if !j.tokens.More() {
@@ -320,12 +322,12 @@ func (j *jsonHits) element() error {
 	}
 }
 
-// hits parses the list that b begins with.
-func (j *jsonHits) hits(b []byte) error {
+// parse parses the list that b begins with.
+func (l *hitList) parse(b []byte) error {
 	_, err := jsonscan.Elements(b, 0, func(n, at int) (int, error) {
 		end, err := jsonscan.Value(b, at)
 		if err == nil {
-			err = j.hit(b[at:end])
+			err = l.hit(b[at:end])
 		}
 		if err != nil {
 			err = &jsonscan.ElementError{Index: n, Err: err}
@@ -335,37 +337,91 @@ func (j *jsonHits) hits(b []byte) error {
 	return err
 }
 
-// hit parses an object with id and score, or distance, and adds it to the list.
-func (j *jsonHits) hit(b []byte) error {
-	var h hit
-	var seen []string
-	_, err := jsonscan.Fields(b, 0, func(key []byte, at int) (int, error) {
-		var err error
-		switch string(key) {
-		case "id", "score", "distance":
-			if slices.Contains(seen, string(key)) {
-				return at, fmt.Errorf("field %q appears twice", key)
-			}
-			seen = append(seen, string(key))
-			if string(key) == "id" {
-				at, err = h.parseID(b, at)
-			} else {
-				h.score, at, err = parseScore(b, at)
-			}
-			return at, err
+// hitFields are the names of the fields of a hit: of its id, and of its score or distance.
+func hitFields() (id, score []string) {
+	return []string{"id", "_id", "corpus_id", "key", "uuid"},
+		[]string{"score", "distance", "_score", "_distance", "$dist", "dist", "relevance", "similarity"}
+}
+
+// hit parses an object with an id and perhaps a score, or an id alone, and adds it to the list.
+func (l *hitList) hit(b []byte) error {
+	if b[0] != '{' {
+		var h hit
+		if _, err := h.parseID(b, 0); err != nil {
+			return err
 		}
-		return jsonscan.Value(b, at)
-	})
-	if err != nil {
+		return l.add(h, false)
+	}
+	var h hit
+	f := hitFound{hit: &h}
+	if err := f.fields(b); err != nil {
 		return err
 	}
-	if !slices.Contains(seen, "id") {
-		return errors.New(`hit has no field "id"`)
+	if f.id == "" {
+		return fmt.Errorf(`hit has no field "id" (or %s); it has %s`, quoted(f.idNames()[1:]), listed(f.others))
 	}
-	if len(seen) > 2 {
-		return errors.New("hit has both score and distance")
+	return l.add(h, f.score != "" && !f.unscored)
+}
+
+// hitFound is what is read of the fields of a hit.
+type hitFound struct {
+	*hit
+	id, score string // the fields that have them
+	unscored  bool   // the score is null
+	others    []string
+}
+
+func (f *hitFound) idNames() []string { id, _ := hitFields(); return id }
+
+// fields reads those of an object; under _additional Weaviate has what it says of the hit.
+func (f *hitFound) fields(b []byte) error {
+	ids, scores := hitFields()
+	_, err := jsonscan.Fields(b, 0, func(key []byte, at int) (int, error) {
+		name := string(key)
+		switch {
+		case slices.Contains(ids, name):
+			return f.takeID(name, b, at)
+		case slices.Contains(scores, name):
+			return f.takeScore(name, b, at)
+		case name == "_additional" && at < len(b) && b[at] == '{':
+			end, err := jsonscan.Value(b, at)
+			if err == nil {
+				err = f.fields(b[at:end])
+			}
+			return end, err
+		}
+		f.others = append(f.others, name)
+		return jsonscan.Value(b, at)
+	})
+	return err
+}
+
+func (f *hitFound) takeID(name string, b []byte, at int) (int, error) {
+	switch f.id {
+	case "":
+	case name:
+		return at, fmt.Errorf("field %q appears twice", name)
+	default:
+		return at, fmt.Errorf("hit has both %s and %s, each of which may be its id", f.id, name)
 	}
-	return j.list.add(h, len(seen) == 2)
+	f.id = name
+	return f.parseID(b, at)
+}
+
+func (f *hitFound) takeScore(name string, b []byte, at int) (end int, err error) {
+	switch f.score {
+	case "":
+	case name:
+		return at, fmt.Errorf("field %q appears twice", name)
+	default:
+		return at, fmt.Errorf("hit has both %s and %s", f.score, name)
+	}
+	if f.score = name; name == "_score" && jsonscan.Literal(b, at, "null") { // of hits that are sorted by a field
+		f.unscored = true
+		return at + len("null"), nil
+	}
+	f.hit.score, end, err = parseScore(b, at)
+	return end, err
 }
 
 // parseID parses the id at b[i], an integer or a string.

@@ -447,7 +447,7 @@ func TestAssembleScoresRefuses(t *testing.T) {
 		want   string
 	}{
 		{spool(one), 0, FVecs, "k = 0"},
-		{spool(one), 2, NPZ, "neither fvecs nor fbin"},
+		{spool(one), 2, NPZ, "formats that are: fvecs, fbin"},
 		{spool(one), 1, FBin, "2 ids where the output has k = 1"},
 		{spool(one, one), 2, FVecs, "record 1 (0-based) should be query 1"},
 		{spool(Result{Rows: []int64{1}}), 2, FVecs, "no scores"},
@@ -563,3 +563,6 @@ func TestLinesForget(t *testing.T) {
 		}
 	}
 }
+
+// WriteParquet writes results as rows of a Parquet table.
+func WriteParquet(each EachResult, out io.Writer) error { return writeAnswerRows(Parquet, each, out) }

@@ -35,8 +35,14 @@ const (
 )
 
 // tableIDNames are the accepted names of the ids: thresher's own, and in arrays what users of FAISS,
-// hnswlib, cuVS and scikit-learn save.
-func tableIDNames() []string { return []string{idsName, "I", "labels", "neighbors", "indices"} }
+// hnswlib, cuVS, scikit-learn and usearch save, and VectorDBBench.
+func tableIDNames() []string {
+	return []string{idsName, "I", "labels", "neighbors", "indices", "keys", "neighbors_id"}
+}
+
+// queryNumberName is a column with the number of the query, beside a list of ids that is not called ids, as VectorDBBench
+// writes it.
+const queryNumberName = "id"
 
 func tableScoreNames() []string { return []string{"scores", "D", "distances"} }
 
@@ -120,11 +126,11 @@ func (a *answers) find(all []Column) error {
 	}{
 		ofIDs:         {tableIDNames(), want{as: ids, list: true}, true},
 		ofRows:        {[]string{rowsName}, want{as: asInteger, list: true}, a.own},
-		ofCounts:      {[]string{countsName}, want{as: asInteger}, a.own && a.arrays},
+		ofCounts:      {[]string{countsName}, want{as: asInteger}, a.arrays && (a.own || hasKeys(all))},
 		ofScores:      {tableScoreNames(), want{as: asFloat32, list: true}, true},
 		ofScores64:    {[]string{scores64Name}, want{as: asFloat64, list: true}, a.version == AnswersVersion},
 		ofNames:       {[]string{namesName}, want{as: asText, list: true, spare: true}, a.version < AnswersVersion},
-		ofQuery:       {[]string{"query"}, want{as: asInteger}, !a.arrays},
+		ofQuery:       {queryNames(all), want{as: asInteger}, !a.arrays},
 		ofQueryID:     {[]string{queryID}, want{as: asName}, a.version == AnswersVersion},
 		ofPulls:       {[]string{"pulls"}, want{as: asInteger}, true},
 		ofExact:       {[]string{"exact"}, want{as: asBool}, true},
@@ -161,6 +167,27 @@ func (a *answers) find(all []Column) error {
 	return nil
 }
 
+// hasKeys reports whether the ids are called keys, as in arrays of usearch.
+func hasKeys(all []Column) bool {
+	return slices.ContainsFunc(all, func(c Column) bool { return c.Name == "keys" }) && !slices.ContainsFunc(all, func(c Column) bool { return c.Name == idsName })
+}
+
+// queryNames are the names of the column with the number of the query.
+func queryNames(all []Column) []string {
+	lists := slices.ContainsFunc(all, func(c Column) bool { return c.List && c.Name != idsName && slices.Contains(tableIDNames(), c.Name) })
+	if lists && !slices.ContainsFunc(all, func(c Column) bool { return c.Name == idsName || c.Name == "query" }) {
+		return []string{queryNumberName}
+	}
+	return []string{"query"}
+}
+
+// listsIDs reports whether one of the columns is a list of ids of the vectors found.
+func listsIDs(all []Column) bool {
+	return slices.ContainsFunc(all, func(c Column) bool {
+		return c.Name == idsName || c.List && slices.Contains(tableIDNames(), c.Name)
+	})
+}
+
 // take makes a column of that name one that is read.
 func (a *answers) take(column int, w want, name string) {
 	a.at[column], a.cells[column] = len(a.wants), &a.row[len(a.wants)]
@@ -177,7 +204,7 @@ func (a *answers) choice(all []Column, names []string) (int, error) {
 		if c.Name == names[0] || c.Name == "" && names[0] == idsName {
 			return i, nil
 		}
-		if a.arrays && slices.Contains(names, c.Name) {
+		if (a.arrays || c.List) && slices.Contains(names, c.Name) {
 			found, called = i, append(called, c.Name)
 		}
 	}

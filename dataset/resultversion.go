@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"fmt"
+	"slices"
 )
 
 // AnswersVersion is the version of the answers that are written, which each line of JSON, each npz (array
@@ -41,10 +42,5 @@ func checkVersion(v int64) error {
 
 // AreWhole reports whether ids are whole numbers from 0 to 2^64-1 throughout, as which answers have them.
 func AreWhole(ids []string) bool {
-	for _, id := range ids {
-		if !isWhole(id) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(ids, func(id string) bool { return !isWhole(id) })
 }

@@ -23,7 +23,7 @@ const savedHeader = 1 << 14
 // SavedIDs reads the ids of the n atoms of the prepared collection at path from the file that lies beside it, by row;
 // nil if there is none. Ids of another collection, twice the same, or of another number are an error. Errors
 // are of type *Error.
-func SavedIDs(path string, n int) ([]string, error) {
+func SavedIDs(path string, n int) (*IDs, error) {
 	name := path + SavedIDsSuffix
 	src, err := openSource(name, false)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -51,7 +51,7 @@ func SavedIDs(path string, n int) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := CheckIDs(name, ids); err != nil {
+	if err := CheckKept(name, ids); err != nil {
 		return nil, err
 	}
 	return ids, CheckUnique(name, ids)
@@ -71,7 +71,7 @@ func ofCollection(src *source, entries []npzEntry, path string) error {
 	if err != nil {
 		return located(name+":collection", -1, err)
 	}
-	digest, err := headerDigest(path)
+	digest, err := CollectionDigest(path)
 	if err != nil {
 		return err
 	}
@@ -81,8 +81,9 @@ func ofCollection(src *source, entries []npzEntry, path string) error {
 	return nil
 }
 
-// headerDigest returns the SHA-256, in hexadecimal, of the header of the collection at path.
-func headerDigest(path string) (string, error) {
+// CollectionDigest returns the SHA-256, in hexadecimal, of the header of the collection at path, which files that lie
+// beside it name. Errors are of type *Error.
+func CollectionDigest(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", located(path, -1, err)
@@ -96,7 +97,7 @@ func headerDigest(path string) (string, error) {
 }
 
 // ids reads an array of n ids.
-func (e *npzEntry) ids(src *source, n int) ([]string, error) {
+func (e *npzEntry) ids(src *source, n int) (*IDs, error) {
 	a := e.array(src)
 	if len(e.header.shape) != 1 || e.header.shape[0] != int64(n) {
 		return nil, fail(a.name, "ids are one a vector, an array of shape (%d,); this one's is %v", n, e.header.shape)
@@ -107,52 +108,55 @@ func (e *npzEntry) ids(src *source, n int) ([]string, error) {
 	if err := a.open(src, e); err != nil {
 		return nil, err
 	}
-	var ids []string
+	var ids IDsBuilder
 	for row := range n {
 		id, err := a.id()
 		if err != nil {
 			return nil, failAt(a.name, int64(row), -1, "%w", err)
 		}
-		ids = append(ids, id)
+		ids.Add(id)
 	}
-	return ids, nil
+	return ids.IDs(), nil
 }
 
 // WriteSavedIDs writes the ids of the prepared collection at path, one an atom, as the file that lies beside it has
 // them: as int64 while all are whole numbers that fit, else as uint64 if all are whole numbers, else as texts.
-func WriteSavedIDs(out io.Writer, path string, ids []string) error {
-	if err := CheckIDs(path, ids); err != nil {
+func WriteSavedIDs(out io.Writer, path string, ids *IDs) error {
+	if err := CheckKept(path, ids); err != nil {
 		return err
 	}
 	if err := CheckUnique(path, ids); err != nil {
 		return err
 	}
-	digest, err := headerDigest(path)
+	digest, err := CollectionDigest(path)
 	if err != nil {
 		return err
 	}
 	var form idForm
-	for _, id := range ids {
+	n := int64(ids.Len())
+	for row := range n {
+		id := ids.Text(row)
 		form.see(id)
 		form.texts = form.texts || id == noID
 	}
 	t := tableOf([]field[string]{{form.column(SavedIDsArray, false), func(c *tableCell, id *string) { c.text = *id }}}, func(do func(id *string) error) error {
-		for i := range ids {
-			if err := do(&ids[i]); err != nil {
+		for row := range n {
+			id := ids.Text(row)
+			if err := do(&id); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	t.rows = int64(len(ids))
-	n := npzWriter{zip.NewWriter(out)}
-	if err := n.columns(t); err != nil {
+	t.rows = n
+	w := npzWriter{zip.NewWriter(out)}
+	if err := w.columns(t); err != nil {
 		return err
 	}
-	if err := n.whole("collection", fact{typ: Text, text: digest}.array()); err != nil {
+	if err := w.whole("collection", fact{typ: Text, text: digest}.array()); err != nil {
 		return err
 	}
-	return n.z.Close()
+	return w.z.Close()
 }
 
 // noID stands for no atom among uint64.

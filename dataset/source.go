@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"math/bits"
 	"os"
+	"unicode/utf8"
 
 	"thresher/internal/plaintext"
 )
@@ -59,6 +60,9 @@ func openSource(path string, gzipped bool) (*source, error) {
 		f.Close()
 		return nil, located(path, -1, err)
 	}
+	if !gzipped && info.Mode().IsRegular() {
+		gzipped = unnamedGzip(f, path)
+	}
 	if gzipped {
 		return gzipSource(f, path)
 	}
@@ -72,6 +76,16 @@ func openSource(path string, gzipped bool) (*source, error) {
 		}
 	}
 	return s, nil
+}
+
+// unnamedGzip reports whether a file whose name says nothing is compressed with gzip.
+func unnamedGzip(f *os.File, path string) bool {
+	if format, _ := FormatOf(path); format != Unknown {
+		return false
+	}
+	var head [2]byte
+	_, err := f.ReadAt(head[:], 0)
+	return err == nil && head == [2]byte{0x1f, 0x8b}
 }
 
 func gzipSource(f *os.File, path string) (*source, error) {
@@ -209,6 +223,12 @@ func (s *source) decide(ext, content Format) (Format, error) {
 	if err := s.checkEncoding(ext, content); err != nil {
 		return Unknown, err
 	}
+	if head, _ := s.r.Peek(SniffLen); bytes.HasPrefix(head, []byte(hdf5Signature)) {
+		return Unknown, fail(s.name, hdf5Refusal, s.name)
+	}
+	if ext == Unknown && content == Unknown && s.isCSV() {
+		content = CSV
+	}
 	format, err := reconcile(s.name, ext, content)
 	if err != nil {
 		return Unknown, err
@@ -217,6 +237,27 @@ func (s *source) decide(ext, content Format) (Format, error) {
 		return Unknown, err
 	}
 	return format, s.canSeek(format)
+}
+
+// hdf5Signature begins a file of HDF5, such as those of ann-benchmarks; hdf5Refusal says what to do with it.
+const (
+	hdf5Signature = "\x89HDF\r\n\x1a\n"
+	hdf5Refusal   = `is HDF5, which is not read; write the arrays that it holds as npy: python3 -c "import h5py, numpy; f = h5py.File('%s'); [numpy.save(n + '.npy', f[n]) for n in f]"`
+)
+
+// isCSV reports whether the source, of which neither name nor signature says what it is, is a text of comma-separated
+// values: its first two lines, or the only one, have fields, and as many.
+func (s *source) isCSV() bool {
+	start, _ := s.r.Peek(min(s.r.Size(), plaintext.Peeked)) // fewer if the input ends
+	if !utf8.Valid(start[:max(0, len(start)-utf8.UTFMax)]) || bytes.IndexByte(start, 0) >= 0 {
+		return false
+	}
+	first, rest, _ := bytes.Cut(start, []byte{'\n'})
+	comma := []byte(string(separator(start)))
+	fields := bytes.Count(first, comma)
+	second, _, more := bytes.Cut(rest, []byte{'\n'})
+	cut := !more && len(start) == plaintext.Peeked // the second line
+	return fields > 0 && (len(rest) == 0 || cut || bytes.Count(second, comma) == fields)
 }
 
 // checkEncoding refuses a text that is no UTF-8, by its first bytes. Where the extension does not say that it is a

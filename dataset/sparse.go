@@ -97,6 +97,7 @@ func (s *sparseRows) Dim() int      { return s.dim }
 func (s *sparseRows) Len() int64    { return s.lists.rows }
 func (s *sparseRows) IDs() []string { return nil }
 
+func (s *sparseRows) element() kind { return s.kind }
 func (s *sparseRows) isWide() bool  { return s.kind.wide() }
 func (s *sparseRows) isWhole() bool { return s.kind.whole() }
 

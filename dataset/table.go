@@ -13,11 +13,12 @@ const (
 	Bool
 	Text
 	JSON
+	Time // microseconds since 1970, in UTC
 )
 
 // String names the type for messages.
 func (t Type) String() string {
-	return [...]string{"int64", "uint64", "int32", "float32", "float64", "bool", "text", "JSON"}[t]
+	return [...]string{"int64", "uint64", "int32", "float32", "float64", "bool", "text", "JSON", "timestamp"}[t]
 }
 
 // Column describes one column of a table: a column of Parquet or Arrow, a field of JSON lines, an array of npz.
@@ -28,6 +29,8 @@ type Column struct {
 	List bool
 	// Optional says that an empty text, or a number that is missing, is no value, which is null in Parquet.
 	Optional bool
+	// Nulls says that an empty text is a value all the same, and so is an empty list.
+	Nulls bool
 	// Digits says that cells of an integer column hold texts, the digits of the integers.
 	Digits bool
 	// Repeats says that few texts make the column.
@@ -41,7 +44,7 @@ func (c *Column) hasTexts() bool { return c.Digits || c.Type == Text }
 
 // value is one value: the column's Type says which of its fields holds it.
 type value struct {
-	integer int64   // of Int64 and Int32, the bits of Uint64, 0 or 1 of Bool
+	integer int64   // of Int64, Int32 and Time, the bits of Uint64, 0 or 1 of Bool
 	float   float64 // of Float32 and Float64
 	text    string  // of Text; the digits where the column has Digits
 }

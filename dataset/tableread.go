@@ -36,12 +36,14 @@ const (
 	asScore                  // float: a finite number within the range of float32
 	asInteger                // integer
 	asID                     // integer, or text if named; a list of them is integers, which are bits of a Uint64 column, or texts
+	asQuery                  // asID, but that an integer may be written 7.0
 	asName                   // text: a text, or an integer in digits
 	asText                   // text
 	asFloat32                // floats or float: whatever is stored
 	asFloat64                // doubles or float: whatever is stored
 	asBool                   // integer, 0 or 1
 	asJSON                   // text
+	asValue                  // any
 )
 
 // want is a column that is read.
@@ -60,7 +62,8 @@ type want struct {
 // readCell is a cell that is read, in the fields that its reading names.
 type readCell struct {
 	tableCell
-	named bool // the id is a text
+	named bool  // the id is a text
+	any   Value // whose list is kept for the next row
 }
 
 // cellError is what is wrong with a cell.

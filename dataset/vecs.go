@@ -82,6 +82,7 @@ func (v *vecs) row() ([]byte, error) {
 	return b, nil
 }
 
+func (v *vecs) element() kind                       { return v.kind }
 func (v *vecs) isWide() bool                        { return v.kind.wide() }
 func (v *vecs) isWhole() bool                       { return v.kind.whole() }
 func (v *vecs) Read(dst []float32) (int, error)     { return readVecs(v, dst) }

@@ -77,12 +77,19 @@ func appendFloats(dst []byte, scores []float32, k int) []byte {
 	return dst
 }
 
-// AssembleScores writes the scores alone, padded with -Inf: as FVecs for every query an int32 k
-// and k float32, as FBin uint32 m and k and then m x k float32. Records must be in the order of
-// their queries, from 0 without gaps.
-func AssembleScores(spool io.ReadSeeker, k int, format Format, out io.Writer) error {
-	if k < 1 || k > math.MaxInt32 || format != FVecs && format != FBin {
-		return fmt.Errorf("k = %d is not in 1..%d, or %q is neither %s nor %s", k, math.MaxInt32, string(format), FVecs, FBin)
+// assembleFVecs writes scores as for every query an int32 k and k float32.
+func assembleFVecs(spool io.ReadSeeker, k int, out io.Writer) error {
+	return assembleScores(spool, k, FVecs, out)
+}
+
+// assembleFBin writes scores as uint32 m and k and then m x k float32.
+func assembleFBin(spool io.ReadSeeker, k int, out io.Writer) error {
+	return assembleScores(spool, k, FBin, out)
+}
+
+func assembleScores(spool io.ReadSeeker, k int, format Format, out io.Writer) error {
+	if k < 1 || k > math.MaxInt32 {
+		return fmt.Errorf("k = %d is not in 1..%d", k, math.MaxInt32)
 	}
 	le := binary.LittleEndian
 	m := int64(0)

@@ -120,16 +120,16 @@ func written(each func(name string, write func(out io.Writer) error)) {
 			}
 		}
 		rows := eachOf(writtenAnswers(size.m, size.k, nil, false))
-		for form, names := range map[string][]string{"": nil, " named": names} {
+		for form, names := range map[string]*IDs{"": nil, " named": IDsOf(names)} {
 			name := fmt.Sprintf("graph %dx%d%s ", size.m, size.k, form)
-			add(name+"parquet", func(out io.Writer) error { return WriteEdgesParquet(rows, names, out) })
-			add(name+"jsonl", func(out io.Writer) error { return WriteEdgesJSONL(rows, names, out) })
+			add(name+"parquet", func(out io.Writer) error { return WriteEdges(out, Parquet, rows, 0, names) })
+			add(name+"jsonl", func(out io.Writer) error { return WriteEdges(out, JSONL, rows, 0, names) })
 		}
 		writtenPairs(add, size.m*size.k, names)
 	}
 	for _, ids := range [][]string{{}, {"5", "18446744073709551614"}, {"5", "7"}, {"b", "ä"}} {
 		each(fmt.Sprintf("saved ids %q", ids), func(out io.Writer) error {
-			return WriteSavedIDs(out, filepath.Join("testdata", "make.py"), ids)
+			return WriteSavedIDs(out, filepath.Join("testdata", "make.py"), IDsOf(ids))
 		})
 	}
 }
@@ -145,7 +145,7 @@ func writtenPairs(add func(name string, write func(out io.Writer) error), n int,
 		return nil
 	}
 	tables := map[string]PairTable{
-		"": {}, " both": {NamesA: names, NamesB: names}, " a": {NamesA: names}, " b": {NamesB: names},
+		"": {}, " both": {NamesA: IDsOf(names), NamesB: IDsOf(names)}, " a": {NamesA: IDsOf(names)}, " b": {NamesB: IDsOf(names)},
 	}
 	for form, table := range tables {
 		table.RowsA, table.RowsB, table.Count = 1000, 1000, int64(n)

@@ -24,29 +24,10 @@ type manifests struct {
 	backup  *batch.CronJob
 }
 
-// decoded reads the manifests into their types: unknown and repeated fields are errors.
+// decoded reads the manifests of a server into their types.
 func decoded(t *testing.T) (all manifests) {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{core.AddToScheme, apps.AddToScheme, batch.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	decoder := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
-	documents := yaml.NewYAMLReader(bufio.NewReader(strings.NewReader(read(t, "kubernetes/thresher.yaml"))))
-	for {
-		text, err := documents.Read()
-		if err == io.EOF {
-			return all
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		object, _, err := decoder.Decode(text, nil, nil)
-		if err != nil {
-			t.Fatalf("%v in\n%s", err, bytes.TrimSpace(text))
-		}
+	for _, object := range objects(t, "kubernetes/thresher.yaml") {
 		switch o := object.(type) {
 		case *core.Service:
 			all.service = o
@@ -57,6 +38,34 @@ func decoded(t *testing.T) (all manifests) {
 		default:
 			t.Errorf("%T is not checked here", object)
 		}
+	}
+	return all
+}
+
+// objects reads the objects of a file into their types: unknown and repeated fields are errors.
+func objects(t *testing.T, path string) (all []runtime.Object) {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{core.AddToScheme, apps.AddToScheme, batch.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	decoder := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
+	documents := yaml.NewYAMLReader(bufio.NewReader(strings.NewReader(read(t, path))))
+	for {
+		text, err := documents.Read()
+		if err == io.EOF {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		object, _, err := decoder.Decode(text, nil, nil)
+		if err != nil {
+			t.Fatalf("%s: %v in\n%s", path, err, bytes.TrimSpace(text))
+		}
+		all = append(all, object)
 	}
 }
 

@@ -82,8 +82,11 @@ def settle(case: Any) -> None:
     if isinstance(body.get("source"), dict):
         if "vectors" in body["source"]:
             listed(body)
+            if case.method == "PUT" and case.path.endswith("/rows"):  # which are written under ids
+                body["source"]["ids"] = list(range(len(body["source"]["vectors"])))
         else:
             body["source"].pop("ids", None)
+            body["source"].pop("columns", None)
     if "arms" in body:  # which must look different
         body["arms"] = [f"{i} {name}"[:256] for i, name in enumerate(body["arms"])]
     if {"arms", "horizon"} <= body.keys():
@@ -103,6 +106,8 @@ def settle(case: Any) -> None:
         options.pop("published", None)  # options of those other methods
         for name in {"filter", "allow", "exclude", "deny"} & options.keys():
             options[name] = whole(options[name])
+            if isinstance(options[name], str | dict):
+                options[name] = [0]  # the collection has no columns for expressions
         if "min_score" in options:  # which may be greater
             options.pop("max_score", None)
     if isinstance(body.get("answers"), list):
@@ -137,8 +142,9 @@ def listed(body: dict[str, Any]) -> None:
     """Vectors of one length, all with ids or none; no column chosen."""
     source = body["source"]
     source["vectors"] = [[max(-9, min(9, row[0]))] * DIMENSION for row in source["vectors"]]
-    for name in ("column", "header", "ids", "id_kind", "metric"):
+    for name in ("column", "columns", "header", "ids", "id_kind", "metric"):
         body.pop(name, None)
+    source.pop("columns", None)  # of which each has a value for each vector, of one type
     if source.get("ids"):
         text = isinstance(source["ids"][0], str)
         source["ids"] = [f"id {i}" if text else i for i in range(len(source["vectors"]))]
@@ -166,6 +172,9 @@ def goals(given: list[dict[str, Any]], count: int, options: dict[str, Any]) -> l
     """As many goals as queries, without a greatest score that may be below the least."""
     options.pop("max_score", None)
     given = [{k: whole(v) for k, v in g.items() if k not in ("max_score", *DISTANCES)} for g in given]
+    for g in given:
+        if isinstance(g.get("filter"), str | dict):
+            g["filter"] = [0]  # the collection has no columns for expressions
     return (given + [{}] * count)[:count]
 
 

@@ -203,7 +203,7 @@ def test_a_job_is_seen_at_work(tab: Tab, server: Server, demo: dict) -> None:
     assert job.locator("progress").evaluate("e => e.value / e.max") == 1
     expect(page.locator("#total")).not_to_have_text("–")
     expect(page.locator("#rate")).to_have_text(re.compile(r"^\d"))
-    expect(page.locator("#saving")).to_have_text(re.compile(r"^\d.*×$"))
+    expect(page.locator("#read")).to_have_text(re.compile(r"^\d.*%$"))
     expect(page.locator("#spark polyline")).to_have_attribute("points", re.compile(r"^\S+ \S+"))
 
 
@@ -215,11 +215,11 @@ def submit(server: Server, endpoint: str, text: str) -> dict:
     return server.ask("/v1/batches", {"input_file_id": file.id, "endpoint": endpoint, "completion_window": "24h"})
 
 
-def test_jobs_show_progress_rate_saving_and_time_left(tab: Tab, server: Server) -> None:
+def test_jobs_show_progress_rate_reading_and_time_left(tab: Tab, server: Server) -> None:
     tab.stub("v1/batches?*", canned.jobs(done=2500))
     page = tab.open(server)
     running = page.locator("#job-list li").first
-    rates = ("2,501 of 10,000 requests", "1 failed", "17.3K queries/s", "10.3×", "1 min 5 s left")
+    rates = ("2,501 of 10,000 requests", "1 failed", "17.3K queries/s", "9.7% of the data read", "1 min 5 s left")
     for part in ("in progress", "demo, version 1", *rates):
         expect(running).to_contain_text(part)
     assert running.locator("progress").evaluate("e => e.value / e.max") == 0.2501

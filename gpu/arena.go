@@ -93,7 +93,7 @@ func (x *run) listRoom(l *look) int {
 		}
 		room = min(room, 2*first+int(2*l.MaxSurvivors*float64(x.r.c.N)))
 	}
-	room = min(room, max(4*scanFirst, 2*l.FirstChunk, int(x.r.stores.spare/2/(leastLists*entryBytes))))
+	room = min(room, max(4*scanFirst, 2*l.FirstChunk, int(x.r.stores.spare/2/(minLists*entryBytes))))
 	if l.Rep.ForFirstLook() {
 		most := 0
 		for p := range x.queries {

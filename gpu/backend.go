@@ -109,6 +109,9 @@ func (b *Backend) Load(ctx context.Context, c *collection.Collection) (backend.R
 	if closed {
 		return nil, backend.ErrClosed
 	}
+	if c.Float64() {
+		return nil, fmt.Errorf("devices: %w", collection.ErrFloat64)
+	}
 	for machines := b.machines; ; {
 		r, failed, err := loadShards(ctx, machines, c)
 		if err == nil {

@@ -113,8 +113,8 @@ func (t *trial) freeMemory(r *resident) error {
 	return errors.Join(append(errs, r.stores.freeAll(t.t), t.machine.pool.FreeAll(t.t))...)
 }
 
-// leastTime returns the least time of f on the device, in ns; before is not timed.
-func (t *trial) leastTime(ctx context.Context, before, f func()) float64 {
+// minTime returns the least time of f on the device, in ns; before is not timed.
+func (t *trial) minTime(ctx context.Context, before, f func()) float64 {
 	least := 0.0
 	for round := range t.sizes.rounds + 1 {
 		if t.err != nil || ctx.Err() != nil {
@@ -150,7 +150,7 @@ func (t *trial) measureCosts(ctx context.Context) (backend.Costs, error) {
 
 	// looks of queries with empty lists
 	empty := &look{terms: t.terms(), Compiled: &looks.Compiled{Look: backend.Look{Rep: backend.RowCodes, To: trialDim}, Stage: 2, QueryCodes: looks.Codes16}}
-	c.Query = t.leastTime(ctx, func() { t.g.beginLook(t.queue) }, func() { t.revisit(t.queue, t.g, empty) }) / m
+	c.Query = t.minTime(ctx, func() { t.g.beginLook(t.queue) }, func() { t.revisit(t.queue, t.g, empty) }) / m
 
 	// first looks that no pair passes
 	scans := func(width int) float64 { return t.scanTime(ctx, width, t.sizes.atoms, nonePass) }
@@ -166,7 +166,7 @@ func (t *trial) measureCosts(ctx context.Context) (backend.Costs, error) {
 		l := &look{Compiled: &looks.Compiled{Look: backend.Look{Rep: backend.RowCodes, To: width}, QueryCodes: looks.Codes16}, terms: empty.terms}
 		t.scatterLists(atoms)
 		t.g.beginLook(t.queue)
-		return t.leastTime(ctx, func() {}, func() { t.lookAtRows(t.queue, t.g, l) })
+		return t.minTime(ctx, func() {}, func() { t.lookAtRows(t.queue, t.g, l) })
 	}
 	visits := m * float64(t.lists.room)
 	less, more, far := rows(trialNarrow, t.sizes.near), rows(trialDim, t.sizes.near), rows(trialDim, t.sizes.atoms)
@@ -179,7 +179,7 @@ func (t *trial) measureCosts(ctx context.Context) (backend.Costs, error) {
 	scores := func(dim int) float64 {
 		t.r.c.Dim = dim
 		defer func() { t.r.c.Dim = trialDim }()
-		return t.leastTime(ctx, func() { t.scatterLists(t.sizes.atoms) }, func() { t.g.scoreCandidates(t.queue, unanswered, rankByBound, t.b.candidateRoom, false) })
+		return t.minTime(ctx, func() { t.scatterLists(t.sizes.atoms) }, func() { t.g.scoreCandidates(t.queue, unanswered, rankByBound, t.b.candidateRoom, false) })
 	}
 	scored := m * float64(min(t.b.candidateRoom, t.lists.room))
 	short, long := scores(trialShort), scores(trialDim)
@@ -188,7 +188,7 @@ func (t *trial) measureCosts(ctx context.Context) (backend.Costs, error) {
 
 	// products with rows, and preparing queries
 	t.measureDense(ctx, &c)
-	c.Rotate = t.perUnit(t.leastTime(ctx, func() {}, func() {
+	c.Rotate = t.perUnit(t.minTime(ctx, func() {}, func() {
 		t.b.uploadQueries(t.queue)
 		t.b.prepare(t.queue)
 	}), c.Dense*m*(2*trialHead*trialDim+trialDim*trialDim), m*trialDim)
@@ -235,7 +235,7 @@ func (t *trial) listTime(ctx context.Context) float64 {
 // scanTime returns the time of a first look at so many atoms, rounded down to whole strips.
 func (t *trial) scanTime(ctx context.Context, width, atoms int, floor float64) float64 {
 	l := &look{terms: t.terms(), Compiled: &looks.Compiled{Look: backend.Look{Rep: backend.Panels, To: width}}}
-	return t.leastTime(ctx, func() {
+	return t.minTime(ctx, func() {
 		t.prepareQueries(floor)
 		t.encodeQueries8(t.queue, t.g, l)
 		t.computeFactors(t.queue, t.g, l)
@@ -245,7 +245,7 @@ func (t *trial) scanTime(ctx context.Context, width, atoms int, floor float64) f
 // mixedTime returns the time of a first look at mixed codes that no pair passes.
 func (t *trial) mixedTime(ctx context.Context) float64 {
 	l := &look{mixed: t.mixed}
-	return t.leastTime(ctx, func() {
+	return t.minTime(ctx, func() {
 		t.prepareQueries(nonePass)
 		if t.b.syncStates(t.queue) != nil {
 			return
@@ -312,7 +312,7 @@ func (t *trial) measureDense(ctx context.Context, c *backend.Costs) {
 		t.r.c.Dim = dim
 		defer func() { t.r.c.Dim = trialDim }()
 		d := t.denseRows(m)
-		return t.leastTime(ctx, func() {
+		return t.minTime(ctx, func() {
 			t.prepareQueries(nonePass)
 			d.loadQueries(t.queue)
 		}, func() { d.enqueueRows(t.queue, 0, n) })

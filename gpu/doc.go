@@ -4,7 +4,7 @@
 //
 //	backend.go      opening devices, loading collections; shards.go several devices
 //	resident.go     a collection on a device; store.go and terms.go its arrays
-//	run.go          a batch; leave.go queries that leave it; answers.go its answers
+//	run.go          a batch; departure.go queries that leave it; answers.go its answers
 //	takelook.go     one look; mixed.go mixed codes; start.go the start of a first look; dense.go and gather.go the dense path
 //	querybatch.go   queries on a device; querychunk.go those whose lists fit it; arena.go the lists;
 //	                array.go arrays of both

@@ -126,7 +126,7 @@ func (x *gate) scanOf(l backendtest.Ladder) string {
 	case l.Looks[0].Rep == backend.RowCodes:
 		return "look_rows"
 	case l.Looks[0].Rep == backend.Mixed && mayMix(x.c):
-		if backend.MixedWidth(x.c.R, l.Looks[0].To) > mostNarrow {
+		if backend.MixedWidth(x.c.R, l.Looks[0].To) > maxNarrow {
 			return "scan_mixed_wide"
 		}
 		return "scan_mixed"

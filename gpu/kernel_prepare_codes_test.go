@@ -136,7 +136,7 @@ func TestQueryCodes(t *testing.T) {
 					off += d * d
 					lows += float64(lo[s.R+i]) * float64(lo[s.R+i])
 				}
-				if p.highSum != sum || p.highErr < math.Sqrt(off)*leastUp || !roundedUp(p.highErr, (p.restErr+p.restStep*math.Sqrt(lows))) {
+				if p.highSum != sum || p.highErr < math.Sqrt(off)*minUp || !roundedUp(p.highErr, (p.restErr+p.restStep*math.Sqrt(lows))) {
 					t.Errorf("%s: high halves sum to %g, want %g; their error is %g, true %g", name, p.highSum, sum, p.highErr, math.Sqrt(off))
 				}
 			}

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	tile    = 8         // queries that a block of prepare_rotate.cu multiplies by a matrix
-	leastUp = 1 - 1e-12 // relative error of float64 sums, by which a value rounded upward may be low
+	tile  = 8         // queries that a block of prepare_rotate.cu multiplies by a matrix
+	minUp = 1 - 1e-12 // relative error of float64 sums, by which a value rounded upward may be low
 )
 
 func onPreparer(t *testing.T, f func(b *preparer)) {
@@ -147,7 +147,7 @@ func length(x []float32) float64 {
 
 // roundedUp reports whether got is want rounded up, by at most twice collection.Up.
 func roundedUp(got, want float64) bool {
-	return got >= want*leastUp && got <= want*collection.Up*collection.Up
+	return got >= want*minUp && got <= want*collection.Up*collection.Up
 }
 
 // TestLoadedQueries: norms, exponents and scaled copies equal the CPU backend's. If the norm that

@@ -103,7 +103,7 @@ func (c *mixedCase) run(b *preparer) (all [][]arm, states, after []query) {
 	if c.tile > 0 {
 		shape.Grid.X = c.grid
 	}
-	if c.width > mostNarrow {
+	if c.width > maxNarrow {
 		b.q.scanMixedWide(shape, scanMixedWideArgs{
 			slab: device.View[[4]uint32](dx, 0), steps: device.Ptr(ds), lo: uint32(c.lo), hi: uint32(c.hi), codes: device.Ptr(dc),
 			queries: device.Ptr(dq), m: c.m, tile: tile, mask: c.mask, value: c.flags, lists: lists.table,

@@ -183,7 +183,7 @@ func (x *run) scanMixedCodes(q *queue, qs *queryChunk, l *look, w selector, lo, 
 	shape := mixedGrid(q, qs.m(), lo, hi, tile, shared)
 	slab, steps := device.View[[4]uint32](m.slab, 0), device.Ptr(m.steps)
 	codes := partOf(qs, x.b.at.mixed, backend.MixedMost+backend.MixedTerms)
-	if m.width() > mostNarrow {
+	if m.width() > maxNarrow {
 		q.scanMixedWide(shape, scanMixedWideArgs{slab: slab, steps: steps, lo: uint32(lo), hi: uint32(hi), codes: codes,
 			queries: qs.states(), m: qs.m(), tile: tile, mask: w.mask, value: w.value, lists: qs.lists.table()})
 		return
@@ -192,8 +192,8 @@ func (x *run) scanMixedCodes(q *queue, qs *queryChunk, l *look, w selector, lo, 
 		queries: qs.states(), m: qs.m(), tile: tile, mask: w.mask, value: w.value, lists: qs.lists.table()})
 }
 
-// mostNarrow is the greatest width of scan_mixed.
-const mostNarrow = 128
+// maxNarrow is the greatest width of scan_mixed.
+const maxNarrow = 128
 
 // mixedShape returns how many of m queries a block of the scan at mixed codes processes, and its bytes of shared memory, by the formula
 // of scan_mixed.cu: as many as let two blocks run on a multiprocessor, up to scanTile.

@@ -20,7 +20,7 @@ import (
 const sparePart = 8
 
 // searchBytes returns the bytes that the least search needs: the terms of three looks and of the dense
-// path, and leastLists queries with their lists.
+// path, and minLists queries with their lists.
 func searchBytes(c *collection.Collection, atoms int) int64 {
 	terms := int64(atoms) * (device.Size[looks.Side]() + 16)
 	if c.Coded() {
@@ -33,7 +33,7 @@ func searchBytes(c *collection.Collection, atoms int) int64 {
 	if c.N >= startLeast {
 		query += int64(4 * (productWidth(c) + 1))
 	}
-	return terms + leastLists*(query+entryBytes*int64(min(atoms, 4*scanFirst)))
+	return terms + minLists*(query+entryBytes*int64(min(atoms, 4*scanFirst)))
 }
 
 // resident is a collection on one device. Its device memory must be used within Do.
@@ -137,13 +137,31 @@ func (r *resident) copyCollection(ctx context.Context, t *device.Thread) (err er
 			return err
 		}
 	}
-	if r.rows, err = allocNear[float32](t, &r.stores, "float32 rows", len(c.Rows)); err != nil {
+	if r.rows, err = allocNear[float32](t, &r.stores, "float32 rows", c.N*c.Dim); err != nil {
 		return err
 	}
 	if u, need := t.Device().Usage(), searchBytes(c, r.atoms); u.Budget-u.Used < need {
 		return fmt.Errorf("gpu: %w: %s of a budget of %s are in use, and searches take %s", backend.ErrMemory, device.FormatBytes(u.Used), device.FormatBytes(u.Budget), device.FormatBytes(need))
 	}
-	return r.rows.copyFrom(ctx, t, 0, c.Rows)
+	return r.copyRows(ctx, t)
+}
+
+// copyRows copies the rows in float32, which holds all values of the types in which collections keep them.
+func (r *resident) copyRows(ctx context.Context, t *device.Thread) error {
+	c := r.c
+	if c.Rows != nil {
+		return r.rows.copyFrom(ctx, t, 0, c.Rows)
+	}
+	const most = 1 << 22 // coordinates that are converted at a time
+	part := make([]float32, min(most, c.N*c.Dim))
+	for at := 0; at < c.N*c.Dim; at += len(part) {
+		part = part[:min(len(part), c.N*c.Dim-at)]
+		c.Read(part, at)
+		if err := r.rows.copyFrom(ctx, t, at, part); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // copyCodes copies the rotation, the slab, the rows of stages that have their own, and the rows of codes.

@@ -53,7 +53,7 @@ func loadShards(ctx context.Context, machines []*machine, c *collection.Collecti
 		p.number = number
 		p.resident, err = loadResident(ctx, machines[k], part)
 		if err == nil {
-			p.c.Rows = nil // they are on the device
+			p.c.SetRows(nil) // they are on the device
 			p.whole, p.first = c, p.lo
 		}
 		return err
@@ -81,7 +81,8 @@ func shardOf(c *collection.Collection, lo, hi int) (*collection.Collection, []ui
 	s, number := *c, slices.Clone(c.Order[lo:hi])
 	slices.Sort(number)
 	s.N = hi - lo
-	s.Order, s.Rows, s.RowSquares = make([]uint32, s.N), make([]float32, s.N*c.Dim), nil
+	rows := make([]float32, s.N*c.Dim)
+	s.Order, s.RowSquares = make([]uint32, s.N), nil
 	if c.RowSquares != nil {
 		s.RowSquares = make([]float64, s.N)
 	}
@@ -90,11 +91,12 @@ func shardOf(c *collection.Collection, lo, hi int) (*collection.Collection, []ui
 		s.Order[i] = uint32(at)
 	}
 	for at, row := range number {
-		copy(s.Rows[at*c.Dim:(at+1)*c.Dim], c.Row(int(row)))
+		c.Read(rows[at*c.Dim:(at+1)*c.Dim], int(row)*c.Dim)
 		if c.RowSquares != nil {
 			s.RowSquares[at] = c.RowSquares[row]
 		}
 	}
+	s.SetRows(rows)
 	of := func(x []float32) []float32 {
 		if x == nil {
 			return nil

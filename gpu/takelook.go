@@ -22,8 +22,8 @@ const (
 	// maxListed is the most entries of a list after a first look, unless the first chunk or k needs more: a
 	// query whose list is longer is answered by a dense scan.
 	maxListed = 1 << 16
-	// leastLists is the number of queries whose lists the device must have room for at once.
-	leastLists = 16
+	// minLists is the number of queries whose lists the device must have room for at once.
+	minLists = 16
 	// termBytes is the number of bytes of its terms that are read of an atom besides its codes (lists.cu).
 	termBytes = 12
 )

@@ -33,9 +33,9 @@ const trialTile = 1 << 20
 // trialDeviation is the standard deviation of codes.
 const trialDeviation = looks.MaxCode8 / 3.5
 
-// leastTerm is the least magnitude of a code of a term. The products of terms are then at most -32 leastTerm^2 together, which is
+// minTerm is the least magnitude of a code of a term. The products of terms are then at most -32 minTerm^2 together, which is
 // eight standard deviations of what the other codes add: every sum is negative.
-const leastTerm = 64
+const minTerm = 64
 
 func newTrialContent(size trialSize) trialContent {
 	r := rand.New(rand.NewPCG(25, 1))
@@ -97,8 +97,8 @@ func drawCode(r *rand.Rand) int8 {
 	return int8(max(-looks.MaxCode8, min(looks.MaxCode8, math.Round(trialDeviation*r.NormFloat64()))))
 }
 
-// drawTerm returns a code of a term, from leastTerm to the greatest.
-func drawTerm(r *rand.Rand) int8 { return int8(leastTerm + r.IntN(looks.MaxCode8-leastTerm+1)) }
+// drawTerm returns a code of a term, from minTerm to the greatest.
+func drawTerm(r *rand.Rand) int8 { return int8(minTerm + r.IntN(looks.MaxCode8-minTerm+1)) }
 
 // fillAtoms allocates r's arrays and t's arrays of atoms, and fills them.
 func (c *trialContent) fillAtoms(ctx context.Context, t *trial, r *resident) error {

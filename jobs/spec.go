@@ -25,6 +25,19 @@ var (
 	ErrIncomplete = errors.New("job is not complete")
 )
 
+// FingerprintError is an ErrFingerprint of recorded progress with another fingerprint.
+type FingerprintError struct {
+	Progress         string // the file
+	Recorded, Wanted string // fingerprints, that of the Spec second
+}
+
+func (e *FingerprintError) Error() string {
+	return fmt.Sprintf("%s: %v: recorded fingerprint %q, now %q", e.Progress, ErrFingerprint, e.Recorded, e.Wanted)
+}
+
+// Unwrap returns ErrFingerprint.
+func (e *FingerprintError) Unwrap() error { return ErrFingerprint }
+
 // StoppedError is the error of a job that began and ended before its input did.
 type StoppedError struct {
 	Progress string // the file

@@ -45,8 +45,7 @@ func (s *state) matches(spec *Spec) error {
 		return fmt.Errorf("%s: %w", spec.Progress, ErrEarlier)
 	}
 	if s.Fingerprint != spec.Fingerprint && !earlier {
-		return fmt.Errorf("%s: %w: recorded fingerprint %q, now %q",
-			spec.Progress, ErrFingerprint, s.Fingerprint, spec.Fingerprint)
+		return &FingerprintError{Progress: spec.Progress, Recorded: s.Fingerprint, Wanted: spec.Fingerprint}
 	}
 	if len(s.Outputs) != len(spec.Outputs) {
 		return fmt.Errorf("%s: %w: recorded %d outputs, now %d",

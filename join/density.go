@@ -33,7 +33,7 @@ func Sample(ctx context.Context, e *batch.Engine, o PairOptions) (*Density, erro
 	for range n {
 		row := r.IntN(c.N)
 		req.Selves = append(req.Selves, int64(row))
-		req.Queries = append(req.Queries, c.Row(row)...)
+		addQuery(&req, c, row)
 	}
 	resp, err := e.Search(ctx, req)
 	if err != nil {

@@ -155,12 +155,20 @@ func (g *Graph) begin(ctx context.Context) error {
 // forecast returns the forecast time of the search of one atom alone, on one core.
 func (g *Graph) forecast(ctx context.Context) (time.Duration, error) {
 	req := g.req
-	req.Queries = g.c.Row(0)
+	addQuery(&req, g.c, 0)
 	resp, err := g.engine.Search(ctx, req)
 	if err != nil {
 		return 0, err
 	}
 	return time.Duration(resp.Answers[0].Certificate.PredictedCost * float64(g.c.N)), nil
+}
+
+// addQuery adds a row of c to the queries of a request that is Stored.
+func addQuery(req *batch.Request, c *collection.Collection, row int) {
+	req.Queries = append(req.Queries, c.Row(row)...)
+	if given := c.Vectors.Float64s(); given != nil {
+		req.Queries64 = append(req.Queries64, given[row*c.Dim:][:c.Dim]...)
+	}
 }
 
 // Resume continues the search of which log has the results of all blocks before, before any other
@@ -224,7 +232,16 @@ func (g *Graph) Search(ctx context.Context, first int64, rows int) (*Block, erro
 // searchRows is Search where the atoms are searched one by one.
 func (g *Graph) searchRows(ctx context.Context, first int64, rows int) (*Block, error) {
 	req := g.req
-	req.Queries, req.SelfFirst = g.c.Rows[int(first)*g.c.Dim:(int(first)+rows)*g.c.Dim], first
+	req.SelfFirst = first
+	if at := int(first) * g.c.Dim; g.c.Rows != nil {
+		req.Queries = g.c.Rows[at:][:rows*g.c.Dim]
+	} else {
+		req.Queries = make([]float32, rows*g.c.Dim)
+		g.c.Read(req.Queries, at)
+	}
+	if given := g.c.Vectors.Float64s(); given != nil {
+		req.Queries64 = given[int(first)*g.c.Dim:][:rows*g.c.Dim]
+	}
 	resp, err := g.engine.Search(ctx, req)
 	if err != nil {
 		return nil, locate(err, first)

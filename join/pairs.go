@@ -27,7 +27,8 @@ type PairOptions struct {
 	// most 1024. It changes no pair.
 	Rows int
 	// Stored says that the rows of another table are relative to the Origin of the collection, if it
-	// has one, as its own rows are. Otherwise searches make them so.
+	// has one, as its own rows are. Otherwise searches make them so. For a collection of float64 the rows
+	// are always as they were given, also by dataset.GivenOf.
 	Stored bool
 }
 
@@ -68,6 +69,7 @@ type PairSource struct {
 	next    int64 // row of the next search
 	first   int64 // row of answers[0]
 	queries []float32
+	given   []float64 // queries as given, of a collection of float64
 	answers []batch.Answer
 	limits  []int    // by answer: of its search
 	at      int      // next answer to hand on
@@ -91,6 +93,9 @@ func TablePairs(e *batch.Engine, other dataset.Reader, o PairOptions, d *Density
 		return nil, fmt.Errorf("rows of dimension %d for vectors of dimension %d", other.Dim(), s.c.Dim)
 	}
 	s.other, s.req.Stored = other, o.Stored
+	if s.c.Float64() {
+		s.other, s.req.Stored = dataset.KeepGiven(other), false
+	}
 	return s, nil
 }
 
@@ -210,7 +215,7 @@ func (s *PairSource) search(ctx context.Context) error {
 		return io.EOF
 	}
 	s.first = s.next
-	s.answers, err = s.ask(ctx, s.queries[:n*s.c.Dim], s.limit, func(j int) int64 { return s.first + int64(j) })
+	s.answers, err = s.ask(ctx, s.queries[:n*s.c.Dim], s.given, s.limit, func(j int) int64 { return s.first + int64(j) })
 	if err != nil {
 		s.answers = nil
 		return err
@@ -226,26 +231,32 @@ func (s *PairSource) load(ctx context.Context) (int, error) {
 		return s.read(ctx, s.most(s.limit))
 	}
 	n := int(min(int64(s.most(s.limit)), int64(s.c.N)-s.next))
-	s.queries = s.queries[:0]
+	own := batch.Request{Queries: s.queries[:0], Queries64: s.given[:0]}
 	for _, row := range s.c.Order[s.next:][:n] {
-		s.queries = append(s.queries, s.c.Row(int(row))...)
+		addQuery(&own, s.c, int(row))
 	}
+	s.queries, s.given = own.Queries, own.Queries64
 	return n, nil
 }
 
 // read reads up to n rows of the other table; 0 after the last.
 func (s *PairSource) read(ctx context.Context, n int) (int, error) {
 	s.queries = slices.Grow(s.queries[:0], n*s.c.Dim)[:n*s.c.Dim]
+	s.given = s.given[:0]
 	rows := 0
 	for rows < n && !s.ended {
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
 		got, err := s.other.Read(s.queries[rows*s.c.Dim:])
-		rows += got
-		for _, change := range dataset.RowChanges(s.other) {
-			s.work.OthersChange = max(s.work.OthersChange, change)
+		if s.c.Float64() {
+			s.given = dataset.AppendGiven(s.given, s.other, s.queries[rows*s.c.Dim:(rows+got)*s.c.Dim])
+		} else {
+			for _, change := range dataset.RowChanges(s.other) {
+				s.work.OthersChange = max(s.work.OthersChange, change)
+			}
 		}
+		rows += got
 		if err == io.EOF {
 			s.ended = true
 		} else if err != nil {
@@ -255,11 +266,16 @@ func (s *PairSource) read(ctx context.Context, n int) (int, error) {
 	return rows, nil
 }
 
-// ask returns the answers to queries, and refuses partial ones. number returns the number of a
-// query's row, for errors.
-func (s *PairSource) ask(ctx context.Context, queries []float32, limit int, number func(j int) int64) ([]batch.Answer, error) {
+// ask returns the answers to queries, and refuses partial ones; given has them as they were given, of a collection of
+// float64. number returns the number of a query's row, for errors.
+func (s *PairSource) ask(ctx context.Context, queries []float32, given []float64, limit int, number func(j int) int64) ([]batch.Answer, error) {
 	req := s.req
-	req.Queries = queries
+	if s.c.Float64() {
+		req.Queries64 = given
+	}
+	if req.Queries64 == nil || s.other == nil { // else they are made relative to the origin
+		req.Queries = queries
+	}
 	if s.other == nil {
 		req.ExcludeSelf, req.LaterOnly, req.Selves = true, true, make([]int64, len(queries)/s.c.Dim)
 		for j := range req.Selves {
@@ -307,14 +323,18 @@ func (s *PairSource) searchAgain(ctx context.Context) (searched int, err error) 
 		limit := former * limitStep
 		var js []int
 		var queries []float32
+		var given []float64
 		for j := s.at; j < len(s.answers) && len(js) < s.most(limit); j++ {
 			if s.answers[j].Limited && s.limits[j] == former {
 				js = append(js, j)
 				queries = append(queries, s.queries[j*dim:(j+1)*dim]...)
+				if s.c.Float64() {
+					given = append(given, s.given[j*dim:(j+1)*dim]...)
+				}
 				s.answers[j].IDs, s.answers[j].Scores, s.answers[j].SearchScores = nil, nil, nil // their memory is free
 			}
 		}
-		answers, err := s.ask(ctx, queries, limit, func(j int) int64 { return s.first + int64(js[j]) })
+		answers, err := s.ask(ctx, queries, given, limit, func(j int) int64 { return s.first + int64(js[j]) })
 		if err != nil {
 			return 0, err
 		}

@@ -52,7 +52,7 @@ type triangle struct {
 
 // triangleBytes is the memory of a triangle over c, beside the engine's for a search.
 func triangleBytes(c *collection.Collection, k int) float64 {
-	again := float64(c.Bytes()) - 4*float64(len(c.Rows)) + 2*certainHead*float64(c.N) // the ordered collection shares the rows
+	again := float64(c.Bytes()) - float64(len(c.Vectors.Bytes())) + 2*certainHead*float64(c.N) // the ordered collection shares the rows
 	return tableBytes(c.N, k) + 12*float64(c.N) + again + 4*float64(c.N)*float64(c.R+1)
 }
 
@@ -72,7 +72,7 @@ func newTriangle(ctx context.Context, e *batch.Engine, k, threads int) (t *trian
 			}
 		}
 		scores := make([]float64, len(rows))
-		c.Scores(scores, c.Row(int(row)), rows)
+		c.ScoresOfRow(scores, int(row), rows)
 		slices.Sort(scores)
 		floors[row] = scores[len(scores)-k]
 	})
@@ -139,7 +139,7 @@ func (t *triangle) request(places []int) batch.Request {
 	req := batch.Request{Method: batch.Certain, ExcludeSelf: true, Reaching: t.reach, Stored: true}
 	for _, at := range places {
 		row, least := t.order[at], t.c.Metric.Shown(lessRounding(t.floors[at]))
-		req.Queries = append(req.Queries, t.c.Row(int(row))...)
+		addQuery(&req, t.c, int(row))
 		req.Selves = append(req.Selves, int64(row))
 		req.Goals = append(req.Goals, batch.QueryGoal{MinScore: &least})
 	}
@@ -160,7 +160,13 @@ func (t *triangle) open(ctx context.Context, e *batch.Engine) error {
 	if t.survivors > manySurvivors {
 		head = certainHead
 	}
-	o, err := collection.Build(ctx, c.Rows, c.Dim, &collection.Options{Metric: c.Metric, Basis: c.Basis, Seed: c.Seed, Threads: t.threads, Order: t.order, Head: head, Change: c.Change})
+	options := &collection.Options{Metric: c.Metric, Basis: c.Basis, Seed: c.Seed, Threads: t.threads, Order: t.order, Head: head, Change: c.Change}
+	if c.Float64() && c.Metric.Differences() { // whose rows are made relative to it: requests have c's
+		if options.Origin = c.Origin; c.Origin == nil {
+			options.Origin = make([]float64, c.Dim)
+		}
+	}
+	o, err := collection.BuildVectors(ctx, c.Vectors, options)
 	if err != nil {
 		return err
 	}
@@ -286,11 +292,9 @@ func (t *triangle) reverse(row uint32, ids []int64, scores []float64) []float64 
 		return out
 	}
 	wide := make([]float64, c.Dim)
-	for j, v := range c.Row(int(row)) {
-		wide[j] = float64(v)
-	}
+	c.Vectors.Read64(wide, int(row)*c.Dim)
 	dots := make([]float64, len(others))
-	simd.Best().Dots(dots, c.Rows, c.Dim, others, wide)
+	c.Sums(simd.Best(), dots, others, wide, false)
 	for i, at := range places {
 		out[at] = c.ScoreOf(int(row), dots[i], c.RowSquares[others[i]])
 	}
@@ -340,7 +344,7 @@ func restoreTriangle(c *collection.Collection, k, threads int, log dataset.EachR
 			rows = append(rows, uint32(id))
 		}
 		scores = slices.Grow(scores[:0], len(rows))[:len(rows)]
-		c.Scores(scores, c.Row(int(r.Query)), rows)
+		c.ScoresOfRow(scores, int(r.Query), rows)
 		t.add(uint32(r.Query), slices.Clone(r.Rows), scores, t.reverse(uint32(r.Query), r.Rows, scores))
 		return nil
 	})

@@ -12,7 +12,7 @@
 //   dim         int
 //   lo, hi      u32            rows of this chunk
 //   inverse     const u32*     u32[N] internal index of a row, as used by lists and filters
-//   scale, size, offset const float*  f32[N] by row number, as denseTerms of cpu/dense.go makes them
+//   scale, size, offset const float*  f32[N] by row number, as uploadDenseTerms of gpu/dense.go makes them
 //   x           const float*   f32[m][ld], made by dense_load; ld is a multiple of 32, at least dim
 //   ld          int
 //   margin      const float*   f32[m], made by dense_load

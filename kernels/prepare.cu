@@ -151,7 +151,7 @@ query_load(const float* q, double* scaled, float* x, Query* queries, int m, int 
   t.tau = t.floor - t.floor == 0 ? threshold(t, t.floor) : t.floor;  // an infinite floor gives no threshold
 }
 
-// Coding maps numbers to integers of magnitude at most limit, as encode of cpu/codes.go does.
+// Coding maps numbers to integers of magnitude at most limit, as QuantizeQuery of cpu/revisit/codes.go does.
 struct Coding {
   float step, inverse;
   int limit;
@@ -178,7 +178,7 @@ DEV double encode(const Coding& c, float4 v, int (&code)[4]) {
 
 DEV u32 pack4(const int* c) { return (c[0] & 255) | (c[1] & 255) << 8 | (c[2] & 255) << 16 | (u32)c[3] << 24; }
 
-// query_codes computes the codes of head and rest as cpu/codes.go does: equal steps and codes for equal head and rest, bit
+// query_codes computes the codes of head and rest as QuantizeQuery of cpu/revisit/codes.go does: equal steps and codes for equal head and rest, bit
 // for bit, and errors and norms from float64 sums. A step is rounded before the codes are computed from it, so the errors
 // are those of the final codes.
 extern "C" __global__ void __launch_bounds__(256)

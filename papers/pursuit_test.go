@@ -39,7 +39,7 @@ func TestSimpleSongFlatInLength(t *testing.T) {
 	lengths := []int{1, 16}
 	for _, repeats := range lengths {
 		for seed := range uint64(2) {
-			song := data.NewSong(data.MostNotes, 60, repeats)
+			song := data.NewSong(data.MaxNotes, 60, repeats)
 			res, err := Pursuit(context.Background(), song, song.Signal, PursuitOptions{
 				Steps: 5, NormsSquared: song.NormsSquared(), CoefficientPulls: 40000, Seed: seed,
 				Solve: func(ctx context.Context, arms Arms, step int) (Outcome, error) {
@@ -68,7 +68,7 @@ func TestSimpleSongFlatInLength(t *testing.T) {
 // Read in full, intervals of one second, the coefficients are exact up to
 // rounding, and so are the norms; nothing is left of the song but rounding.
 func TestSimpleSongExact(t *testing.T) {
-	song := data.NewSong(data.MostNotes, 1, 1)
+	song := data.NewSong(data.MaxNotes, 1, 1)
 	res, err := Pursuit(context.Background(), song, song.Signal, PursuitOptions{
 		Steps: 5,
 		Solve: func(ctx context.Context, arms Arms, _ int) (Outcome, error) {
@@ -84,7 +84,7 @@ func TestSimpleSongExact(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkSong(t, song, res, 1e-9)
-	if want := int64(5 * 88200 * (data.MostNotes + 1)); res.Pulls != want {
+	if want := int64(5 * 88200 * (data.MaxNotes + 1)); res.Pulls != want {
 		t.Errorf("%d pulls, want %d", res.Pulls, want)
 	}
 	// Step t subtracts t terms at the d coordinates of its search and its projection.
@@ -112,7 +112,7 @@ func TestPursuitRepeatsAnAtom(t *testing.T) {
 }
 
 func TestPursuitErrors(t *testing.T) {
-	song := data.NewSong(data.MostNotes, 1, 1)
+	song := data.NewSong(data.MaxNotes, 1, 1)
 	solve := func(context.Context, Arms, int) (Outcome, error) { return Outcome{IDs: []int{2}}, nil }
 	good := PursuitOptions{Steps: 1, Solve: solve, NormsSquared: song.NormsSquared(), CoefficientPulls: 10}
 	cases := []struct {

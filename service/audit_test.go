@@ -45,7 +45,7 @@ func TestEveryChangeIsAudited(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reading := []string{"/search", "/recall", "/certify", "/infer", "/index"}
+	reading := []string{"/search", "/recall", "/certify", "/pursuit", "/infer", "/index"}
 	want := map[string]auditLine{} // by the request's id
 	for pattern, item := range described(t).Tree["paths"].(map[string]any) {
 		for method := range item.(map[string]any) {

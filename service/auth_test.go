@@ -78,7 +78,7 @@ func TestOnlyTheTokenItself(t *testing.T) {
 // TestScopesAreAsDescribed: routes that change nothing need only a token to read, but for the one that
 // shows paths on the server.
 func TestScopesAreAsDescribed(t *testing.T) {
-	reading := []string{"POST /v1/collections/{name}/search", "POST /v1/collections/{name}/recall", "POST /v1/collections/{name}/certify", "POST /v2/models/{name}/infer", "POST /v2/models/{name}/versions/{version}/infer", "POST /v2/repository/index"}
+	reading := []string{"POST /v1/collections/{name}/search", "POST /v1/collections/{name}/recall", "POST /v1/collections/{name}/certify", "POST /v1/collections/{name}/pursuit", "POST /v2/models/{name}/infer", "POST /v2/models/{name}/versions/{version}/infer", "POST /v2/repository/index"}
 	for _, rt := range (&Server{}).routes() {
 		name := rt.method + " " + rt.pattern
 		if changes := rt.method != "GET" && !slices.Contains(reading, name) || name == "GET /v1/backup"; changes != (rt.scope == write) {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -30,6 +31,9 @@ func (s *site) order(name string) (ids, metric string) {
 	return strings.Join(found.Results[0].IDs, " "), info.Metric
 }
 
+// soonAfter is an hour after the folder was written: keys of requests are forgotten after a day.
+func soonAfter() time.Time { return time.Date(2026, 11, 28, 19, 44, 0, 0, time.UTC) }
+
 // TestDataOfBefore opens the data folder of a commit when inner products were the default metric:
 // collections plain and keyed, made without a metric, and angles, by cosine; the rows as a file,
 // and a batch of searches with its output. What was made without a metric, when that meant inner products, still means
@@ -43,7 +47,7 @@ func TestDataOfBefore(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			s := startIn(t, dir, nil)
+			s := startIn(t, dir, func(o *Options) { o.Now = soonAfter })
 			const lines = "application/x-ndjson"
 			type seen struct{ Name, IDs, Metric string }
 			check := func(after, name, ids, metric string) {

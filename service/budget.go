@@ -19,8 +19,8 @@ type Shares struct {
 	Rest       int64 // the runtime, the database, connections, what is being decoded or streamed
 }
 
-// mostComputing and mostRest bound shares that have no limit of their own, in bytes.
-const mostComputing, mostRest = 4 << 30, 2 << 30
+// maxComputing and maxRest bound shares that have no limit of their own, in bytes.
+const maxComputing, maxRest = 4 << 30, 2 << 30
 
 // Divide returns the shares of a server's memory. Answers, computing and the rest have an eighth each, bodies and each extension a sixteenth, and nothing
 // beyond its limit; collections have what is left, within theirs. With 0 for the memory every
@@ -28,8 +28,8 @@ const mostComputing, mostRest = 4 << 30, 2 << 30
 func Divide(memory int64, l Limits, extensions Extensions) Shares {
 	s := Shares{
 		Collections: l.Memory,
-		Bodies:      cmp.Or(l.Bodies, 512<<20), Answers: cmp.Or(l.Answers, 256<<20), Computing: mostComputing,
-		Extensions: extensions.shares(), Rest: mostRest,
+		Bodies:      cmp.Or(l.Bodies, 512<<20), Answers: cmp.Or(l.Answers, 256<<20), Computing: maxComputing,
+		Extensions: extensions.shares(), Rest: maxRest,
 	}
 	if memory == 0 {
 		return s

@@ -22,10 +22,10 @@ type buffers struct {
 
 // bodySizes are the capacities of the buffers for small bodies. A body that outgrows its buffer
 // is copied to one of the next size.
-var bodySizes = [...]int{leastBuffer, 16 << 10, smallBody}
+var bodySizes = [...]int{minBuffer, 16 << 10, smallBody}
 
-// mostKept is the most bytes of an answer's buffer that is kept for later requests.
-const mostKept = 2 * mostAtOnce
+// maxKept is the most bytes of an answer's buffer that is kept for later requests.
+const maxKept = 2 * maxAtOnce
 
 // bodySize returns the least of bodySizes that is at least size, or else size.
 func bodySize(size int) int {
@@ -71,7 +71,7 @@ func (p *buffers) text() *buffer {
 
 // freeText puts a buffer that text returned back into the pool, unless it has grown too large.
 func (p *buffers) freeText(b *buffer) {
-	if cap(b.b) <= mostKept {
+	if cap(b.b) <= maxKept {
 		b.b = b.b[:0]
 		p.texts.Put(b)
 	}

@@ -7,7 +7,7 @@ import "testing"
 // to a new one would keep one for each request.
 func TestBuffersAreUsedAgain(t *testing.T) {
 	var p buffers
-	for _, size := range []int{1, leastBuffer, leastBuffer + 1, smallBody - 1, smallBody, smallBody + 1, 1 << 20} {
+	for _, size := range []int{1, minBuffer, minBuffer + 1, smallBody - 1, smallBody, smallBody + 1, 1 << 20} {
 		n := bodySize(size)
 		if n < size || size > smallBody && n != size {
 			t.Errorf("%d bytes get a buffer of %d", size, n)
@@ -30,8 +30,8 @@ func TestBuffersAreUsedAgain(t *testing.T) {
 			}
 		}
 	}
-	p.freeText(&buffer{b: make([]byte, 0, mostKept+1)})
-	if b := p.text(); cap(b.b) > mostKept {
-		t.Errorf("a text of %d bytes is kept, %d may be", cap(b.b), mostKept)
+	p.freeText(&buffer{b: make([]byte, 0, maxKept+1)})
+	if b := p.text(); cap(b.b) > maxKept {
+		t.Errorf("a text of %d bytes is kept, %d may be", cap(b.b), maxKept)
 	}
 }

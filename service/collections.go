@@ -76,21 +76,22 @@ func (s *Server) dropLeftovers(ctx context.Context, name string) error {
 
 // createParams lists the parameters of creating a collection other than those of its source.
 func createParams() []string {
-	return []string{"metric", "basis", "seed", "id_kind", "overwrite", "replace", "wait"}
+	return []string{"metric", "basis", "dtype", "seed", "id_kind", "overwrite", "replace", "wait"}
 }
 
 // createBody is the JSON body that creates a collection of vectors stored elsewhere. Every
 // member but source may also be a parameter.
 type createBody struct {
-	metric, basis, kind string
-	seed                *uint64
-	overwrite, replace  *bool // replace is the former name
+	metric, basis, dtype, kind string
+	seed                       *uint64
+	overwrite, replace         *bool // replace is the former name
 }
 
 func (b *createBody) members() jsonbody.Members {
 	return jsonbody.Members{
 		"metric":    jsonbody.Optional(jsonbody.Text("metric", &b.metric)),
 		"basis":     jsonbody.Optional(jsonbody.Text("basis", &b.basis)),
+		"dtype":     jsonbody.Optional(jsonbody.Text("dtype", &b.dtype)),
 		"id_kind":   jsonbody.Optional(jsonbody.Text("id_kind", &b.kind)),
 		"seed":      jsonbody.Pointer("seed", &b.seed, jsonbody.Integer[uint64]),
 		"overwrite": jsonbody.Pointer("overwrite", &b.overwrite, jsonbody.Bool),
@@ -138,7 +139,7 @@ func createOptions(r *request, body *createBody) (catalog.CreateOptions, error) 
 		name string
 		dst  *string
 		body string
-	}{{"metric", &o.Metric, body.metric}, {"basis", &o.Basis, body.basis}, {"id_kind", &kind, body.kind}} {
+	}{{"metric", &o.Metric, body.metric}, {"basis", &o.Basis, body.basis}, {"dtype", &o.DType, body.dtype}, {"id_kind", &kind, body.kind}} {
 		if err := p.either(t.name, t.body, t.dst); err != nil {
 			return o, err
 		}
@@ -182,7 +183,7 @@ func wantsToWait(r *request) (bool, error) {
 func (s *Server) answerChange(r *request, w http.ResponseWriter, info catalog.Info, wait bool, done int) error {
 	w.Header().Set("Location", "/v1/collections/"+info.Name)
 	status := http.StatusAccepted
-	if wait {
+	if wait && info.Writes == nil {
 		var err error
 		if info, err = s.await(r.Context(), info); err != nil {
 			return err
@@ -190,6 +191,9 @@ func (s *Server) answerChange(r *request, w http.ResponseWriter, info catalog.In
 	}
 	if info.State == catalog.Ready && info.Next == 0 {
 		status = done
+	}
+	if info.State == catalog.Ready {
+		w.Header().Set("ETag", versionTag(info)) // of the state that the change made
 	}
 	return writeJSON(w, status, info)
 }
@@ -231,12 +235,34 @@ func ifMatch(r *request) context.Context {
 	}
 	tag, opened := strings.CutPrefix(text, `"`)
 	tag, closed := strings.CutSuffix(tag, `"`)
+	tag, counted, changes := strings.Cut(tag, "-")
 	version, ok := plainInteger(tag)
-	if !ok || version < 1 || !opened || !closed {
-		version = catalog.NoVersion
+	var writes *uint64
+	if changes {
+		n, isNumber := plainInteger(counted)
+		ok = ok && isNumber && n >= 0
+		so := uint64(n)
+		writes = &so
 	}
-	return catalog.OnlyOn(r.Context(), version)
+	if !ok || version < 1 || !opened || !closed {
+		version, writes = catalog.NoVersion, nil
+	}
+	return catalog.OnlyOn(r.Context(), version, writes)
 }
 
 // versionTag is the ETag of a version.
-func versionTag(info catalog.Info) string { return `"` + strconv.FormatInt(info.Version, 10) + `"` }
+func versionTag(info catalog.Info) string { return `"` + info.Tag() + `"` }
+
+// useWhole returns the ready version of the request's collection, in use, as one collection: what does not go from segment to
+// segment needs it.
+func (s *Server) useWhole(r *request) (*catalog.Version, error) {
+	v, err := s.catalog.Use(r.PathValue("name"), 0)
+	if err != nil {
+		return nil, err
+	}
+	defer v.Release()
+	ctx, cancel := s.within(r.Context())
+	defer cancel()
+	whole, err := s.catalog.Whole(ctx, v)
+	return whole, s.explainWait(err)
+}

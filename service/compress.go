@@ -9,9 +9,9 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 )
 
-// leastZipped is the smallest answer that is compressed, in bytes: below it, compression
+// minZipped is the smallest answer that is compressed, in bytes: below it, compression
 // costs the server and the client more time than the network saves.
-const leastZipped = 4 << 10
+const minZipped = 4 << 10
 
 // zippedTypes are the media types that are compressed. Binary numbers are not among them,
 // because they shrink by a tenth at most, nor are the contents of files, because clients ask
@@ -27,7 +27,7 @@ const zipTag = "-gzip"
 // zipped compresses the answers of h for clients that accept it.
 func zipped(h http.Handler) (http.Handler, error) {
 	wrap, err := gzhttp.NewWrapper(
-		gzhttp.MinSize(leastZipped), gzhttp.CompressionLevel(gzip.BestSpeed), gzhttp.EnableZstd(false),
+		gzhttp.MinSize(minZipped), gzhttp.CompressionLevel(gzip.BestSpeed), gzhttp.EnableZstd(false),
 		gzhttp.SuffixETag(zipTag), gzhttp.SetContentType(false),
 		gzhttp.ContentTypeFilter(func(kind string) bool {
 			kind, _, _ = strings.Cut(kind, ";")

@@ -18,7 +18,7 @@ import (
 
 // connections counts the open connections of a server, of all its listeners. Those beyond most are
 // accepted as surplus, so that their requests are refused with an answer, and those beyond
-// mostSurplus more are closed at once.
+// maxSurplus more are closed at once.
 type connections struct {
 	most     int64
 	open     atomic.Int64
@@ -34,8 +34,8 @@ type connections struct {
 	ended bool                      // no connection is accepted any more
 }
 
-// mostSurplus is the number of connections whose requests are refused at a time.
-const mostSurplus = 64
+// maxSurplus is the number of connections whose requests are refused at a time.
+const maxSurplus = 64
 
 // warnEvery is the least time between two warnings of too many connections.
 const warnEvery = time.Minute
@@ -113,7 +113,7 @@ func (g gate) Accept() (net.Conn, error) {
 		}
 		n := g.c.open.Add(1)
 		counted := &connection{Conn: conn, c: g.c, surplus: spare || n > g.c.most, spare: spare}
-		if n <= g.c.most+mostSurplus {
+		if n <= g.c.most+maxSurplus {
 			if n > g.c.most {
 				g.c.warn("too many connections are open: requests on further ones are refused", "limits.connections", g.c.most)
 			}

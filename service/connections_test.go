@@ -80,7 +80,7 @@ func TestConnections(t *testing.T) {
 func TestFarTooManyConnections(t *testing.T) {
 	s := start(t, func(o *Options) { o.Limits.Connections, o.Timeouts.Header = 1, time.Hour })
 	var open []net.Conn
-	for range 1 + mostSurplus + 1 {
+	for range 1 + maxSurplus + 1 {
 		c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 		if err != nil {
 			t.Fatal(err)

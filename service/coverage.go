@@ -2,6 +2,7 @@ package service
 
 import (
 	"encoding/json"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,7 +19,7 @@ type shards struct {
 
 // describedShard describes one version of a collection, which its name alone does not tell from those before.
 type describedShard struct {
-	version int64
+	tag     string
 	created time.Time
 	shard   tasks.Shard
 }
@@ -28,14 +29,14 @@ func (s *shards) shardOf(v *catalog.Version) tasks.Shard {
 	info := v.Info()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if known, ok := s.of[info.Name]; ok && known.version == info.Version && known.created.Equal(info.CreatedAt) {
+	if known, ok := s.of[info.Name]; ok && known.tag == info.Tag() && known.created.Equal(info.CreatedAt) {
 		return known.shard
 	}
 	if s.of == nil {
 		s.of = map[string]describedShard{}
 	}
 	shard := tasks.ShardOf(v.Collection(), v.IDs().Text())
-	s.of[info.Name] = describedShard{info.Version, info.CreatedAt, shard}
+	s.of[info.Name] = describedShard{info.Tag(), info.CreatedAt, shard}
 	return shard
 }
 
@@ -48,7 +49,8 @@ func (s *shards) drop(name string) {
 
 // covers returns what the answers to a search in a version cover, as JSON; nil if they do not state it.
 func (s *Server) covers(v *catalog.Version, q *wire.Search) (json.RawMessage, error) {
-	if q.Digest == nil {
+	ownFilter := func(g wire.QueryGoal) bool { return g.Filter != nil }
+	if q.Digest == nil || slices.ContainsFunc(q.Goals, ownFilter) { // answers to queries of different filters cover different vectors
 		return nil, nil
 	}
 	filter, err := rowsOf(v, q.Filter, q.Called("filter"))

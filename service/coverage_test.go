@@ -105,11 +105,18 @@ func TestPartsMerge(t *testing.T) {
 				"npy.npz": func(name string) []byte {
 					return s.do("POST", "/v1/collections/"+name+"/search?k=4&method=exact", npy(queries, dim), "Content-Type", npyType, "Accept", npzType).want(200).body
 				},
+				"body.json": func(name string) []byte {
+					body := s.do("POST", "/v1/collections/"+name+"/search", map[string]any{"queries": nested, "k": 4, "method": "exact", "include": []string{"covers", "scores64"}}).want(200).body
+					if bytes.Contains(body, []byte("id_kind")) {
+						t.Errorf("vectors have ids: %s", body)
+					}
+					return body
+				},
 				"job.parquet": func(name string) []byte { return job(name, "parquet") },
 				"job.jsonl":   func(name string) []byte { return job(name, "jsonl") },
 			}
 			if x.offset == 0 {
-				ways = map[string]func(name string) []byte{"json.npz": ways["json.npz"]}
+				ways = map[string]func(name string) []byte{"json.npz": ways["json.npz"], "body.json": ways["body.json"]}
 			}
 			for way, ask := range ways {
 				want := readAnswers(t, way, ask("all"))
@@ -184,6 +191,13 @@ func TestCoversTellApart(t *testing.T) {
 	}
 	if c := covers(one + `,"k":3,"goals":[{"candidates":[1]}]`); !cmp.Equal(c, base) {
 		t.Errorf("with candidates, which change no answer: %+v, want %+v", c, base)
+	}
+	var stated struct {
+		Kind string `json:"id_kind"`
+	}
+	s.do("POST", "/v1/collections/films/search", `{`+one+`,"include":["covers"]}`).want(200).into(&stated)
+	if stated.Kind != "row" {
+		t.Errorf("row numbers are said to be %q", stated.Kind)
 	}
 	var plain map[string]json.RawMessage
 	s.do("POST", "/v1/collections/films/search", `{`+one+`}`).want(200).into(&plain)

@@ -17,8 +17,8 @@ import (
 // formOverhead bounds what a multipart form contains besides its file, in bytes.
 const formOverhead = 64 << 10
 
-// mostPurpose bounds the text of the field purpose, in bytes.
-const mostPurpose = 64
+// maxPurpose bounds the text of the field purpose, in bytes.
+const maxPurpose = 64
 
 // defaultPurpose is the purpose of a file whose form names none.
 const defaultPurpose = "batch"
@@ -113,12 +113,12 @@ func unknownPart(part *multipart.Part) error {
 }
 
 func readPurpose(part *multipart.Part) (string, error) {
-	text, err := io.ReadAll(io.LimitReader(part, mostPurpose+1))
+	text, err := io.ReadAll(io.LimitReader(part, maxPurpose+1))
 	if err != nil {
 		return "", badForm(err)
 	}
-	if !plain(string(text), mostPurpose) {
-		return "", problem.New(problem.InvalidValue, "a purpose is 1 to %d letters, digits, dots, dashes and underscores", mostPurpose).In("purpose").Within(mostPurpose)
+	if !plain(string(text), maxPurpose) {
+		return "", problem.New(problem.InvalidValue, "a purpose is 1 to %d letters, digits, dots, dashes and underscores", maxPurpose).In("purpose").Within(maxPurpose)
 	}
 	return string(text), nil
 }
@@ -149,7 +149,7 @@ func (s *Server) listFiles(r *request, w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	limit, err := r.params.parseInt("limit", 1, mostFiles, mostFiles)
+	limit, err := r.params.parseInt("limit", 1, maxFiles, maxFiles)
 	if err != nil {
 		return err
 	}
@@ -171,8 +171,8 @@ func (s *Server) listFiles(r *request, w http.ResponseWriter) error {
 	return writeJSON(w, http.StatusOK, api.NewPage(views, more, func(f *api.File) string { return f.ID }))
 }
 
-// mostFiles bounds the page of the list of files.
-const mostFiles = 1000
+// maxFiles bounds the page of the list of files.
+const maxFiles = 1000
 
 func (s *Server) getFile(r *request, w http.ResponseWriter) error {
 	f, err := s.fileOf(r)

@@ -38,14 +38,14 @@ func (s *Server) unused(instead []error) []string {
 		return nil
 	}
 	all := s.o.Unused(instead)
-	if n := len(all); n > mostNamed {
-		all = append(all[:mostNamed:mostNamed], fmt.Sprintf("and %d more", n-mostNamed))
+	if n := len(all); n > maxNamed {
+		all = append(all[:maxNamed:maxNamed], fmt.Sprintf("and %d more", n-maxNamed))
 	}
 	return all
 }
 
-// mostNamed bounds the number of collections named in a message.
-const mostNamed = 20
+// maxNamed bounds the number of collections named in a message.
+const maxNamed = 20
 
 // demanded fails unless the collections that a readiness request requires are ready: all with
 // collections=all.
@@ -63,8 +63,8 @@ func (s *Server) demanded(p parameters) error {
 			lacking = append(lacking, info.Name+" is "+string(info.State))
 		}
 	}
-	if n := len(lacking); n > mostNamed {
-		lacking = append(lacking[:mostNamed], fmt.Sprintf("and %d more are not ready", n-mostNamed))
+	if n := len(lacking); n > maxNamed {
+		lacking = append(lacking[:maxNamed], fmt.Sprintf("and %d more are not ready", n-maxNamed))
 	}
 	if len(lacking) > 0 {
 		return notReady("not all collections are ready: %s", strings.Join(lacking, ", "))

@@ -122,10 +122,10 @@ func TestReadinessOfUnusedGPUs(t *testing.T) {
 
 // The answer names a bounded number of GPUs and collections.
 func TestReadinessNamesFew(t *testing.T) {
-	for n, want := range map[int]int{0: 0, mostNamed: mostNamed, mostNamed + 3: mostNamed + 1} {
+	for n, want := range map[int]int{0: 0, maxNamed: maxNamed, maxNamed + 3: maxNamed + 1} {
 		s := &Server{o: Options{Unused: func([]error) []string { return make([]string, n) }}}
 		got := s.unused(nil)
-		if len(got) != want || n > mostNamed && got[mostNamed] != "and 3 more" {
+		if len(got) != want || n > maxNamed && got[maxNamed] != "and 3 more" {
 			t.Errorf("of %d: %q", n, got)
 		}
 	}

@@ -24,10 +24,10 @@ const (
 	lookEvery = 250 * time.Millisecond
 	// restingBytes is the most that a process at rest allocates between two looks.
 	restingBytes = 1 << 20
-	// mostCollections bounds the collections of garbage of one rest, beside the last.
-	mostCollections = 4
-	// leastReturned is the growth since the last rest from which on memory is returned.
-	leastReturned = 32 << 20
+	// maxCollections bounds the collections of garbage of one rest, beside the last.
+	maxCollections = 4
+	// minReturned is the growth since the last rest from which on memory is returned.
+	minReturned = 32 << 20
 )
 
 // newHeap returns the heap of the process.
@@ -42,7 +42,7 @@ func newHeap(busy func() bool) *heap {
 func freeBytes() {
 	used := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(used)
-	for range mostCollections {
+	for range maxCollections {
 		before := used[0].Value.Uint64()
 		runtime.GC()
 		if metrics.Read(used); used[0].Value.Uint64()+restingBytes > before {
@@ -66,7 +66,7 @@ func heldBytes() (held, allocated int64) {
 func (h *heap) look() {
 	held, allocated := h.read()
 	resting := allocated-h.allocated <= restingBytes && !h.busy()
-	if resting && held-h.base >= leastReturned {
+	if resting && held-h.base >= minReturned {
 		h.free()
 		held, allocated = h.read()
 		h.base = held

@@ -58,10 +58,10 @@ func (in *input) giveWay() {
 }
 
 const (
-	// leastBuffer is the capacity allocated before the body arrives, and smallBody the
+	// minBuffer is the capacity allocated before the body arrives, and smallBody the
 	// capacity for its first bytes, which holds a small body completely.
-	leastBuffer = 4 << 10
-	smallBody   = 64 << 10
+	minBuffer = 4 << 10
+	smallBody = 64 << 10
 	// bufferGrowth is the factor by which the buffer grows.
 	bufferGrowth = 4
 )
@@ -79,7 +79,7 @@ func (in *input) all() ([]byte, error) {
 
 // fill reads the whole body.
 func (in *input) fill() error {
-	if err := in.grow(in.fit(in.lead + leastBuffer)); err != nil {
+	if err := in.grow(in.fit(in.lead + minBuffer)); err != nil {
 		return err
 	}
 	for in.buf.b = in.buf.b[:in.lead]; ; {

@@ -21,7 +21,7 @@ func (s *Server) listen(h http.Handler, l net.Listener, cert *tls.Config) listen
 		TLSConfig:         cert.Clone(), // each server adds its protocols
 		ReadHeaderTimeout: s.o.Timeouts.Header,
 		IdleTimeout:       s.o.Timeouts.Idle,
-		MaxHeaderBytes:    mostHeader,
+		MaxHeaderBytes:    maxHeader,
 		ConnContext:       ofConnection,
 		BaseContext:       func(net.Listener) context.Context { return s.stopped },
 		ErrorLog:          s.connectionErrors(),

@@ -12,6 +12,7 @@ import (
 
 	"thresher/batch"
 	"thresher/collection"
+	"thresher/dataset"
 	"thresher/service/problem"
 	"thresher/service/servicetest"
 )
@@ -71,20 +72,29 @@ func TestEveryKindIsDescribed(t *testing.T) {
 	}
 }
 
-// TestNamesOfSearches compares the metrics and methods that there are with the document.
+// TestNamesOfSearches compares the metrics, methods and formats of answers that there are with the document.
 func TestNamesOfSearches(t *testing.T) {
-	var methods []string
+	var methods, formats []string
 	for _, m := range batch.Methods() {
 		methods = append(methods, string(m))
 	}
 	schemas := described(t).Tree["components"].(map[string]any)["schemas"].(map[string]any)
-	for schema, want := range map[string][]string{"Metric": collection.Metrics(), "Method": methods} {
+	for _, f := range dataset.FormatsFor(dataset.WholeWritten) {
+		formats = append(formats, string(f))
+	}
+	spec := schemas["BatchSpec"].(map[string]any)["properties"].(map[string]any)
+	for name, c := range map[string]struct {
+		schema any
+		want   []string
+	}{
+		"Metric": {schemas["Metric"], collection.Metrics()}, "Method": {schemas["Method"], methods}, "output_format": {spec["output_format"], formats},
+	} {
 		var listed []string
-		for _, name := range schemas[schema].(map[string]any)["enum"].([]any) {
+		for _, name := range c.schema.(map[string]any)["enum"].([]any) {
 			listed = append(listed, name.(string))
 		}
-		if diff := cmp.Diff(want, listed, cmpopts.SortSlices(strings.Compare)); diff != "" {
-			t.Errorf("%s: %s", schema, diff)
+		if diff := cmp.Diff(c.want, listed, cmpopts.SortSlices(strings.Compare)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
 		}
 	}
 }

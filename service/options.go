@@ -21,6 +21,8 @@ type Options struct {
 	Dir string
 	// Open makes engines; the caller chooses the backend.
 	Open catalog.Opener
+	// Place is asked for the backend of each collection that changes by rows; nil: none can.
+	Place catalog.Placer
 	// Extensions are what else is served; nil for nothing.
 	Extensions Extensions
 	// Backups says where backups are written to; without a folder they are refused.
@@ -72,6 +74,8 @@ type Options struct {
 	// Traces record what requests spend their time on; nil for none.
 	Traces *trace.Tracer
 	Log    *slog.Logger // nil discards records
+	// Now returns the time by which idempotency keys, files and batches are forgotten; nil means time.Now.
+	Now func() time.Time
 	// Audit, if not nil, gets a record for each request to change something and for each change
 	// of the tokens, if there are tokens; else they go to Log.
 	Audit *slog.Logger
@@ -190,6 +194,9 @@ func (o Options) withDefaults() Options {
 	o.Turn = cmp.Or(o.Turn, 20*time.Millisecond)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
 	}
 	return o
 }

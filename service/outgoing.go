@@ -7,9 +7,9 @@ import (
 	"strconv"
 )
 
-// mostAtOnce is the part of an answer, in bytes, that is encoded before it is sent; it bounds
+// maxAtOnce is the part of an answer, in bytes, that is encoded before it is sent; it bounds
 // the memory of the text.
-const mostAtOnce = 1 << 20
+const maxAtOnce = 1 << 20
 
 // encoding is the time to encode or decode a byte of JSON, in ns of one core.
 const (
@@ -47,11 +47,11 @@ func (o *outgoing) Write(p []byte) (int, error) {
 
 // step sends what is encoded if it is long enough.
 func (o *outgoing) step() error {
-	if len(o.buf.b) < mostAtOnce || o.gone != nil {
+	if len(o.buf.b) < maxAtOnce || o.gone != nil {
 		return o.gone
 	}
 	if o.flush(); o.gone == nil {
-		o.gone = o.t.w.wait(func() error { return o.t.compute(o.ctx, mostAtOnce, encodingByte) })
+		o.gone = o.t.w.wait(func() error { return o.t.compute(o.ctx, maxAtOnce, encodingByte) })
 	}
 	return o.gone
 }

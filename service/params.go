@@ -81,6 +81,6 @@ func (p parameters) page() (after string, limit int, err error) {
 	if after, err = p.parseText("after"); err != nil {
 		return "", 0, err
 	}
-	limit, err = p.parseInt("limit", 1, problem.MostPage, problem.DefaultPage)
+	limit, err = p.parseInt("limit", 1, problem.MaxPage, problem.DefaultPage)
 	return after, limit, err
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"thresher/batch"
@@ -19,7 +20,11 @@ import (
 
 // recall measures the recall of stated answers.
 func (s *Server) recall(r *request, w http.ResponseWriter) error {
-	return s.stated(r, func(ctx context.Context, t *turn, c *comparison) error {
+	return s.stated(r, "recall", func(ctx context.Context, t *turn, c *comparison) error {
+		if c.Deadline > 0 {
+			c.tasks.Until = t.since.Add(c.Deadline)
+		}
+		c.tasks.Turns = func(coordinates int) error { return t.compute(ctx, coordinates, comparingCoordinate) }
 		found, err := tasks.Recall(ctx, c.tasks, c.parts(ctx, t), c.note)
 		if errors.Is(err, tasks.ErrUnfinished) {
 			return problem.New(problem.Deadline, "the deadline passed before the best vectors of all queries were known").In(c.Called("deadline_ms"))
@@ -75,7 +80,7 @@ func (c *comparison) appendMissed(out *outgoing, member string) error {
 
 // certify proves or corrects stated answers.
 func (s *Server) certify(r *request, w http.ResponseWriter) error {
-	return s.stated(r, func(ctx context.Context, t *turn, c *comparison) error {
+	return s.stated(r, "certify", func(ctx context.Context, t *turn, c *comparison) error {
 		found, err := tasks.Certify(ctx, c.tasks, c.parts(ctx, t), c.note)
 		if err != nil {
 			return c.explain(err)
@@ -94,7 +99,7 @@ func (s *Server) certify(r *request, w http.ResponseWriter) error {
 		out := t.outgoing(r, w)
 		defer out.close()
 		jsonHeader(w.Header())
-		out.buf.b = wire.AppendOpening(out.buf.b, c.version, c.took, covers)
+		out.buf.b = wire.AppendOpening(out.buf.b, c.version, c.took, covers, c.ids)
 		for j := range c.resp.Answers {
 			one := &c.of[j]
 			var recall *float64
@@ -113,10 +118,10 @@ func (s *Server) certify(r *request, w http.ResponseWriter) error {
 	})
 }
 
-// stated finds the best atoms of queries for which a body states answers, whose atoms are the
+// stated finds the best atoms of queries for which a body of a verb states answers, whose atoms are the
 // candidates, and passes both to answer.
-func (s *Server) stated(r *request, answer func(context.Context, *turn, *comparison) error) error {
-	v, err := s.catalog.Use(r.PathValue("name"), 0)
+func (s *Server) stated(r *request, verb string, answer func(context.Context, *turn, *comparison) error) error {
+	v, err := s.useWhole(r)
 	if err != nil {
 		return err
 	}
@@ -142,16 +147,23 @@ func (s *Server) stated(r *request, answer func(context.Context, *turn, *compari
 		if c.Stated, err = wire.DecodeStated(body, v.Dim(), s.limitsOf(v), s.encoders.encoderOf(v.Info().Name, v.Dim())); err != nil {
 			return nil, err
 		}
+		if err := tasks.CheckPublished(verb, c.Method, &c.Published); err != nil {
+			return nil, err
+		}
 		return c.Search, nil
 	}, func(ctx context.Context, t *turn, name string, v *catalog.Version, q *wire.Search) (*batch.Response, error) {
-		return s.runGoals(ctx, t, name, v, q, c.Listed(), func() (goals []batch.QueryGoal, err error) {
+		return s.runGoals(ctx, t, name, v, q, c.Listed(), func(req *batch.Request) (err error) {
+			c.filter, c.exclude = req.Filter, req.Exclude
 			if c.rows, err = c.Stated.Rows(rowsIn(v)); err != nil {
-				return nil, err
+				return err
+			}
+			if slices.Contains(batch.PublishedMethods(), c.Method) {
+				return nil // they take no candidates
 			}
 			for _, rows := range c.rows {
-				goals = append(goals, batch.QueryGoal{Candidates: rows})
+				req.Goals = append(req.Goals, batch.QueryGoal{Candidates: rows})
 			}
-			return goals, nil
+			return nil
 		})
 	}, func(t *turn, resp *batch.Response, took time.Duration) error {
 		if err := c.begin(resp, took); err != nil {
@@ -174,6 +186,8 @@ type comparison struct {
 	version int64
 	ids     wire.Naming
 	rows    [][]int64 // of the stated answers
+	filter  []int64   // rows that may be returned, nil for all
+	exclude []int64   // rows that may not
 	tasks   *tasks.Comparison
 	resp    *batch.Response
 	took    time.Duration
@@ -184,7 +198,7 @@ type comparison struct {
 
 // begin takes the best atoms of the queries.
 func (c *comparison) begin(resp *batch.Response, took time.Duration) error {
-	o, err := verify.NewLazyOracle(c.v.Rows(), c.Dim, c.v.Metric())
+	o, err := verify.NewLazyOracleOf(c.v.Collection())
 	if err != nil {
 		return err
 	}
@@ -220,8 +234,13 @@ func (c *comparison) parts(ctx context.Context, t *turn) tasks.Parts {
 // part returns queries first to next-1.
 func (c *comparison) part(first, next int) *tasks.Part {
 	p := &tasks.Part{
-		Request: &batch.Request{Queries: c.Queries[first*c.Dim : next*c.Dim], K: c.K, SearchScores: c.Scores64},
+		Request: &batch.Request{K: c.K, Filter: c.filter, Exclude: c.exclude, SearchScores: c.Scores64},
 		Proven:  c.resp.Answers[first:next],
+	}
+	if c.Queries64 != nil {
+		p.Request.Queries64 = c.Queries64[first*c.Dim : next*c.Dim]
+	} else {
+		p.Request.Queries = c.Queries[first*c.Dim : next*c.Dim]
 	}
 	if first == 0 {
 		p.Took = c.took

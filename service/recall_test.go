@@ -84,6 +84,30 @@ func TestRecall(t *testing.T) {
 	}
 }
 
+// TestRecallSaysWhy: the reason of answers whose rows count from 1, which openapi.yaml describes.
+func TestRecallSaysWhy(t *testing.T) {
+	s := start(t, nil)
+	rows := s.fill()
+	queries := gaussian(33, 12*dim)
+	var lists []string
+	for j := range 12 {
+		order, _ := ranked(rows, queries[j*dim:(j+1)*dim])
+		var ids []int
+		for _, row := range order {
+			if len(ids) < 5 && row+1 < len(rows)/dim {
+				ids = append(ids, row+1)
+			}
+		}
+		lists = append(lists, idsText(ids...))
+	}
+	body := statedBody(t, queries, "["+strings.Join(lists, ",")+"]", "")
+	var r api.Recall
+	s.do("POST", recallFilms, body).want(200).into(&r)
+	if len(r.Reasons) != 1 || r.Reasons[0].Kind != "shifted" || r.Reasons[0].Of < 10 || !strings.Contains(r.Reasons[0].Text, "1 row after the right one") {
+		t.Errorf("%+v", r.Reasons)
+	}
+}
+
 // TestCertify: the results are those of a search, and say what was wrong with the answers.
 func TestCertify(t *testing.T) {
 	s := start(t, nil)
@@ -168,9 +192,10 @@ func TestBadStated(t *testing.T) {
 		{`[[1],[2,3,4,5,6]]`, "", "over-limit", "answers", "the longest answer has 5 vectors, at most 4"},
 		{`[[1,2,3,4],[5,6,7]]`, "", "over-limit", "answers", "have 7 ids, those of a request at most 6"},
 		{`[[1],[2]]`, `,"min_score":1`, "unknown-field", "min_score", `there is no field "min_score": it is one of searches`},
-		{`[[1],[2]]`, `,"deny":[1]`, "unknown-field", "deny", `there is no field "deny": it is one of searches; stated answers are compared with the best of all vectors`},
+		{`[[1],[2]]`, `,"deny":[1]`, "unknown-field", "deny", `there is no field "deny": it is one of searches; stated answers are compared with the best of all vectors that may be returned`},
 		{`[[1],[2]]`, `,"goals":[{},{}]`, "unknown-field", "goals", `there is no field "goals": it is one of searches`},
-		{`[[1],[2]]`, `,"filter":{}`, "unknown-field", "filter", `there is no field "filter"`},
+		{`[[1],[2]]`, `,"filter":"year > 3"`, "invalid-value", "filter", "has no columns"},
+		{`[[1],[2]]`, `,"exclude":[300]`, "unknown-id", "exclude", "there are 300 vectors"},
 		{`[[1],[2]]`, `,"k":0`, "invalid-value", "k", "k is 0"},
 		{`[[1],[2]]`, `,"answers":[]`, "invalid-value", "answers", "given twice"},
 	} {
@@ -228,7 +253,7 @@ func TestSummaryNames(t *testing.T) {
 		made, read  any
 		server, not []string // names that only the service has, and those that it leaves out
 	}{
-		{"recall", tasks.RecallSummary{Plan: "dense", RecallReport: &verify.RecallReport{Gaps: &verify.GapReport{}, Scores: &verify.FormCount{}}}, api.RecallReport{Gaps: &api.Gaps{}, Scores: &api.ScoreCheck{}}, []string{"answers_version", "version"}, []string{"plan"}},
+		{"recall", tasks.RecallSummary{Plan: "dense", RecallReport: &verify.RecallReport{Gaps: &verify.GapReport{}, Scores: &verify.FormCount{}}, Reasons: []verify.Reason{{}}}, api.RecallReport{Gaps: &api.Gaps{}, Scores: &api.ScoreCheck{}, Reasons: []api.Reason{{}}}, []string{"answers_version", "version"}, []string{"plan"}},
 		{"certify", tasks.CertifySummary{Scores: &verify.FormCount{}}, api.CertifiedSummary{Scores: &api.ScoreCheck{}}, nil, nil},
 	} {
 		want := append(namesOf(t, c.made), c.server...)

@@ -57,7 +57,7 @@ func (s *Server) beginRetention() {
 		tick := time.NewTicker(every)
 		defer tick.Stop()
 		for {
-			s.expire(s.draining, time.Now())
+			s.expire(s.draining, s.o.Now())
 			select {
 			case <-tick.C:
 			case <-s.draining.Done():

@@ -181,3 +181,31 @@ func requestsFor(name string, queries [][]float64) []byte {
 	}
 	return b.Bytes()
 }
+
+// TestRoundedByRows: what rounding changes of rows that are written is in the collection's description, also after a
+// restart.
+func TestRoundedByRows(t *testing.T) {
+	dir := t.TempDir()
+	s := startIn(t, dir, nil)
+	s.do("PUT", "/v1/collections/a?wait=true&metric=ip", `{"id":1,"vector":[1,2]}`+"\n"+`{"id":2,"vector":[3,4]}`+"\n", "Content-Type", "application/jsonl").want(201)
+	s.do("PUT", "/v1/collections/a/rows", `{"id":3,"vector":[5,6]}`+"\n", "Content-Type", "application/jsonl").want(200)
+	rounded := func() *api.Rounding {
+		t.Helper()
+		var info api.Collection
+		s.do("GET", "/v1/collections/a", nil).want(200).into(&info)
+		return info.Rounded
+	}
+	if got := rounded(); got != nil {
+		t.Errorf("nothing was rounded: %+v", got)
+	}
+	s.do("PUT", "/v1/collections/a/rows", `{"id":1,"vector":[16777217,0.5]}`+"\n", "Content-Type", "application/jsonl").want(200)
+	want := api.Rounding{Values: 1, Largest: 1}
+	if got := rounded(); got == nil || *got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	s.stopAll()
+	s = startIn(t, dir, nil)
+	if got := rounded(); got == nil || *got != want {
+		t.Errorf("after a restart %+v, want %+v", got, want)
+	}
+}

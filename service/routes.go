@@ -37,8 +37,10 @@ func (s *Server) routes() []route {
 		{method: post, pattern: collection + "/search", scope: read, handle: s.search, params: searchParams()},
 		{method: post, pattern: collection + "/recall", scope: read, handle: s.recall},
 		{method: post, pattern: collection + "/certify", scope: read, handle: s.certify},
+		{method: post, pattern: collection + "/pursuit", scope: read, handle: s.pursuit, params: pursuitParams()},
 		{method: post, pattern: collection + "/rows", scope: write, handle: s.appendRows, params: append(sourceParams(), "wait")},
-		{method: del, pattern: collection + "/rows", scope: write, handle: s.deleteRows, params: []string{"wait"}},
+		{method: put, pattern: collection + "/rows", scope: write, handle: s.putRows, params: append(sourceParams(), "wait")},
+		{method: del, pattern: collection + "/rows", scope: write, handle: s.deleteRows, params: []string{"ids", "wait"}},
 		{method: get, pattern: collection + "/rows/{id}", scope: read, handle: s.getRow},
 
 		{method: post, pattern: "/v1/files", scope: write, handle: s.postFile},

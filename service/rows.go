@@ -1,9 +1,11 @@
 package service
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"thresher/dataset"
 	"thresher/dataset/jsonscan"
@@ -13,7 +15,17 @@ import (
 	"thresher/service/wire"
 )
 
+// putRows writes rows under their ids, durably: the next search has them.
+func (s *Server) putRows(r *request, w http.ResponseWriter) error {
+	return s.takeRows(r, w, s.catalog.Put)
+}
+
 func (s *Server) appendRows(r *request, w http.ResponseWriter) error {
+	return s.takeRows(r, w, s.catalog.Append)
+}
+
+// takeRows answers a request whose body has rows.
+func (s *Server) takeRows(r *request, w http.ResponseWriter, do func(context.Context, string, catalog.Source, string) (catalog.Info, error)) error {
 	key, err := idempotencyKey(r)
 	if err != nil {
 		return err
@@ -26,7 +38,7 @@ func (s *Server) appendRows(r *request, w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	info, err := s.catalog.Append(ifMatch(r), r.PathValue("name"), src, key)
+	info, err := do(ifMatch(r), r.PathValue("name"), src, key)
 	if err != nil {
 		return err
 	}
@@ -67,13 +79,33 @@ func (s *Server) deleteRows(r *request, w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	var ids catalog.Keys
-	if kind := mediaType(r.Request); kind != jsonType {
-		return unsupported(r.Request, jsonType)
+	ids, err := s.idsToDelete(r)
+	if err != nil {
+		return err
+	}
+	info, err := s.catalog.Remove(ifMatch(r), r.PathValue("name"), ids, key)
+	if err != nil {
+		return noRow(err)
+	}
+	return s.answerChange(r, w, info, wait, http.StatusOK)
+}
+
+// idsToDelete returns the ids that a request lists, in its body or as a parameter.
+func (s *Server) idsToDelete(r *request) (ids catalog.Keys, err error) {
+	listed, err := r.params.parseText("ids")
+	switch {
+	case err != nil:
+		return ids, err
+	case r.params.Has("ids") && r.ContentLength != 0:
+		return ids, twice("ids")
+	case r.params.Has("ids"):
+		return keysOf(listed)
+	case mediaType(r.Request) != jsonType:
+		return ids, unsupported(r.Request, jsonType)
 	}
 	// Lists of ids take memory and slots as searches do; a request that then waits for other
 	// changes of the collection holds neither.
-	err = s.inTurn(r, func(in *input) error {
+	return ids, s.inTurn(r, func(in *input) error {
 		text, err := in.all()
 		if err != nil {
 			return err
@@ -86,14 +118,23 @@ func (s *Server) deleteRows(r *request, w http.ResponseWriter) error {
 		}
 		return nil
 	})
-	if err != nil {
-		return err
+}
+
+// keysOf returns the ids of a list in which commas separate them: integers if all are, which can be texts, too.
+func keysOf(list string) (ids catalog.Keys, err error) {
+	if list == "" {
+		return ids, problem.New(problem.InvalidValue, "ids is empty").In("ids")
 	}
-	info, err := s.catalog.Remove(ifMatch(r), r.PathValue("name"), ids, key)
-	if err != nil {
-		return noRow(err)
+	ids.Names = strings.Split(list, ",")
+	for _, name := range ids.Names {
+		id, ok := plainInteger(name)
+		if !ok {
+			ids.Ints = nil
+			break
+		}
+		ids.Ints = append(ids.Ints, id)
 	}
-	return s.answerChange(r, w, info, wait, http.StatusOK)
+	return ids, nil
 }
 
 // noRow returns err, with status 404 if it says that no atom has an id: for requests for
@@ -150,13 +191,20 @@ func (s *Server) getRow(r *request, w http.ResponseWriter) error {
 		return send(w, http.StatusOK, out.b)
 	}
 	var vector any = v.Row(rows[0])
-	if v.Collection().Origin != nil {
+	if v.Origin() != nil || v.Float64() {
 		vector = v.Given(rows[0])
 	}
+	info := v.Info()
+	w.Header().Set("ETag", versionTag(info))
+	place := &rows[0]
+	if v.Changes() {
+		place = nil
+	}
 	return writeJSON(w, http.StatusOK, struct {
-		Version int64 `json:"version"`
-		ID      any   `json:"id"`
-		Row     int64 `json:"row"`
-		Vector  any   `json:"vector"` // of numbers
-	}{v.Info().Version, id, rows[0], vector})
+		Version int64   `json:"version"`
+		Writes  *uint64 `json:"writes,omitempty"`
+		ID      any     `json:"id"`
+		Row     *int64  `json:"row,omitempty"`
+		Vector  any     `json:"vector"` // of numbers
+	}{info.Version, info.Writes, id, place, vector})
 }

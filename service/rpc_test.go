@@ -364,7 +364,7 @@ func TestRPCDeadline(t *testing.T) {
 	if left, err := beforeDeadline(0, 80*time.Millisecond, time.Second); err != nil || left != time.Second+70*time.Millisecond {
 		t.Error(left, err)
 	}
-	if left, err := beforeDeadline(time.Minute, time.Second, 0); err != nil || left != time.Second-mostAhead {
+	if left, err := beforeDeadline(time.Minute, time.Second, 0); err != nil || left != time.Second-maxAhead {
 		t.Error(left, err)
 	}
 	if left, err := beforeDeadline(time.Millisecond, time.Second, 0); err != nil || left != time.Millisecond {

@@ -253,14 +253,14 @@ func beforeDeadline(timeout, left, spent time.Duration) (time.Duration, error) {
 	if left <= 0 {
 		return 0, problem.New(problem.Deadline, "the deadline of the call passed before its search began")
 	}
-	if left += spent - min(left/8, mostAhead); timeout > 0 {
+	if left += spent - min(left/8, maxAhead); timeout > 0 {
 		left = min(left, timeout)
 	}
 	return left, nil
 }
 
-// mostAhead bounds the time by which a search ends before its call's deadline.
-const mostAhead = 20 * time.Millisecond
+// maxAhead bounds the time by which a search ends before its call's deadline.
+const maxAhead = 20 * time.Millisecond
 
 // noInflater returns nil: messages are decompressed before connect reads them.
 func noInflater() connect.Decompressor { return nil }

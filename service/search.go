@@ -24,7 +24,7 @@ func (s *Server) search(r *request, w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	defer v.Release()
+	defer func() { v.Release() }()
 	form, err := accepted(r.Request, jsonType, npzType)
 	if err != nil {
 		return err
@@ -72,7 +72,17 @@ func (s *Server) search(r *request, w http.ResponseWriter) error {
 			}
 		}
 		return q, err
-	}, s.runSearch, func(t *turn, resp *batch.Response, took time.Duration) error {
+	}, func(ctx context.Context, t *turn, name string, _ *catalog.Version, q *wire.Search) (*batch.Response, error) {
+		if form == npzType || q.Rows || q.Digest != nil { // which name rows by their place among all
+			whole, err := s.catalog.Whole(ctx, v)
+			if err != nil {
+				return nil, err
+			}
+			defer v.Release()
+			v = whole
+		}
+		return s.runSearch(ctx, t, name, v, q)
+	}, func(t *turn, resp *batch.Response, took time.Duration) error {
 		if q.Covers, err = s.covers(v, q); err != nil {
 			return err
 		}
@@ -83,7 +93,7 @@ func (s *Server) search(r *request, w http.ResponseWriter) error {
 		}
 		jsonHeader(w.Header())
 		ids := naming(v)
-		out.buf.b = wire.AppendOpening(out.buf.b, v.Info().Version, took, q.Covers)
+		out.buf.b = wire.AppendOpening(out.buf.b, v.Info().Version, took, q.Covers, ids)
 		for j := range resp.Answers {
 			out.buf.b = wire.AppendResult(out.buf.b, j, &resp.Answers[j], q, ids)
 			resp.Answers[j] = batch.Answer{} // frees what is written
@@ -119,18 +129,18 @@ func (p parameters) none() error {
 func (s *Server) limitsOf(v *catalog.Version) wire.Limits {
 	l := wire.Limits{Queries: s.o.Limits.Queries, K: s.o.Limits.K, Listed: s.o.Limits.Listed}
 	if v != nil {
-		l.Origin = v.Collection().Origin
-		l.IDs = 2*v.Len() + leastListed // some may be there twice
+		l.Origin, l.Float64 = v.QueryOrigin(), v.Float64()
+		l.IDs = 2*v.Len() + minListed // some may be there twice
 	}
 	return l
 }
 
-// run answers a decoded search in the named collection, in its turn.
-type run func(ctx context.Context, t *turn, name string, v *catalog.Version, q *wire.Search) (*batch.Response, error)
+// searcher answers a decoded search in the named collection, in its turn.
+type searcher func(ctx context.Context, t *turn, name string, v *catalog.Version, q *wire.Search) (*batch.Response, error)
 
 // searchInTurn runs a search in its turn: it decodes the body, searches, and passes the response
 // to answer.
-func (s *Server) searchInTurn(r *request, v *catalog.Version, decode func(*input) (*wire.Search, error), search run, answer func(*turn, *batch.Response, time.Duration) error) (err error) {
+func (s *Server) searchInTurn(r *request, v *catalog.Version, decode func(*input) (*wire.Search, error), search searcher, answer func(*turn, *batch.Response, time.Duration) error) (err error) {
 	info := v.Info()
 	call := s.statistics.Begin(info.Name, info.Version)
 	defer func() { call.End(err) }()
@@ -162,13 +172,14 @@ func (s *Server) searchInTurn(r *request, v *catalog.Version, decode func(*input
 
 // runSearch answers a decoded search in the named collection, in its turn t. All protocols use it.
 func (s *Server) runSearch(ctx context.Context, t *turn, name string, v *catalog.Version, q *wire.Search) (*batch.Response, error) {
-	return s.runGoals(ctx, t, name, v, q, q.Listed(), func() ([]batch.QueryGoal, error) {
-		return q.QueryGoals(v.Collection().Metric, rowsIn(v))
+	return s.runGoals(ctx, t, name, v, q, q.Listed(), func(req *batch.Request) (err error) {
+		req.Goals, err = q.QueryGoals(v.Metric(), s.goalRows(v))
+		return err
 	})
 }
 
-// runGoals is runSearch with the goals that the function returns, which list so many ids.
-func (s *Server) runGoals(ctx context.Context, t *turn, name string, v *catalog.Version, q *wire.Search, listed int, goals func() ([]batch.QueryGoal, error)) (*batch.Response, error) {
+// runGoals is runSearch with the goals that the function gives the request, which list so many ids.
+func (s *Server) runGoals(ctx context.Context, t *turn, name string, v *catalog.Version, q *wire.Search, listed int, goals func(*batch.Request) error) (*batch.Response, error) {
 	req := q.Request()
 	results, err := q.CheckK(v.Len())
 	if err != nil {
@@ -195,7 +206,8 @@ func (s *Server) runGoals(ctx context.Context, t *turn, name string, v *catalog.
 	if err := s.limits.Ask(t.client, q.M); err != nil {
 		return nil, limited(err)
 	}
-	if err := t.reserveAnswer(ctx, bytes+listedBytes*int64(listed)); err != nil {
+	evaluated := v.Len() * q.Evaluated()
+	if err := t.reserveAnswer(ctx, bytes+listedBytes*int64(listed)+8*int64(evaluated)); err != nil {
 		return nil, err
 	}
 	if err := t.reserveRun(ctx, v, req, q.M); err != nil {
@@ -205,7 +217,10 @@ func (s *Server) runGoals(ctx context.Context, t *turn, name string, v *catalog.
 	if err := t.compute(ctx, listed, lookingUp); err != nil {
 		return nil, err
 	}
-	if req.Goals, err = goals(); err != nil {
+	if err := t.compute(ctx, evaluated, evaluating); err != nil {
+		return nil, err
+	}
+	if err := goals(&req); err != nil {
 		return nil, err
 	}
 	if most := s.o.Timeouts.Search; most > 0 && (req.Deadline <= 0 || req.Deadline > most) {
@@ -218,7 +233,7 @@ func (s *Server) runGoals(ctx context.Context, t *turn, name string, v *catalog.
 	}
 	req.Turns = t
 	search := v.Search
-	if req.Deadline > 0 && req.Deadline < shortTimeout {
+	if req.Deadline > 0 && req.Deadline < shortTimeout || v.Changes() {
 		search = v.Direct
 		s.statistics.Ran(v.Info().Name)
 	}
@@ -267,6 +282,8 @@ const (
 	listedBytes = 24
 	// lookingUp is the time to find the row of an id, in ns of one core.
 	lookingUp = 100
+	// evaluating is the time to evaluate a filter for a row, in ns of one core.
+	evaluating = 10
 )
 
 // shortTimeout is the timeout below which a search is not coalesced, because it could spend
@@ -297,14 +314,33 @@ func rowsIn(v *catalog.Version) func(*wire.IDList, string) ([]int64, error) {
 	return func(l *wire.IDList, field string) ([]int64, error) { return rowsOf(v, l, field) }
 }
 
+// goalRows is rowsIn for the goals of a search, the rows of whose filters take no more memory than answers may.
+func (s *Server) goalRows(v *catalog.Version) func(*wire.IDList, string) ([]int64, error) {
+	bytes := int64(0)
+	return func(l *wire.IDList, field string) ([]int64, error) {
+		rows, err := rowsOf(v, l, field)
+		if err != nil || l == nil || l.Where == nil {
+			return rows, err
+		}
+		if bytes += 8 * int64(len(rows)); s.o.Limits.Answers > 0 && bytes > s.o.Limits.Answers {
+			return nil, problem.New(problem.OverLimit, "the rows of the filters up to this one take %d bytes, all answers together may take %d (%s)", bytes, s.o.Limits.Answers, s.o.answersKey()).
+				In(field).Within(s.o.Limits.Answers)
+		}
+		return rows, nil
+	}
+}
+
 // rowsOf returns the row numbers of the ids that a search lists; nil for a nil list.
 func rowsOf(v *catalog.Version, l *wire.IDList, field string) ([]int64, error) {
 	if l == nil {
 		return nil, nil
 	}
+	if l.Where != nil {
+		return v.RowsFor(l.Where, field)
+	}
 	if field != "ids" && field != "candidates" { // of answers, which are no masks
-		if rows, ok, err := l.Rows(v.Len(), field); ok || err != nil {
-			return rows, err
+		if places, ok, err := l.Rows(v.Len(), field); ok || err != nil {
+			return v.RowsAt(places), err
 		}
 	}
 	rows, err := v.IDs().Rows(&catalog.Keys{Ints: l.Ints, Names: l.Names}, field)

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// mostHeader bounds a request's header, in bytes.
-const mostHeader = 64 << 10
+// maxHeader bounds a request's header, in bytes.
+const maxHeader = 64 << 10
 
 // Serve answers requests on l, with TLS if cert is not nil, until ctx ends. From then on it
 // refuses requests, which load balancers see by /readyz; after Timeouts.LameDuck it accepts

@@ -88,9 +88,9 @@ func Open(ctx context.Context, o Options) (*Server, error) {
 	o = o.withDefaults()
 	s := &Server{
 		o: o, pace: pace{o.Timeouts.Body, o.Limits.Rate}, page: web.Handler(o.Extensions.pages()...),
-		slots:  fair.NewQueue(fair.QueueOptions{Capacity: int64(o.Limits.Searches), Floor: 1, MostWaiting: o.Limits.Waiting}),
+		slots:  fair.NewQueue(fair.QueueOptions{Capacity: int64(o.Limits.Searches), Floor: 1, MaxWaiting: o.Limits.Waiting}),
 		turns:  fair.NewTurns(o.Turn, o.observeTurns()),
-		bodies: o.memory(o.Limits.Bodies + leastBuffer), answers: o.memory(o.Limits.Answers), computing: o.memory(o.shares.Computing),
+		bodies: o.memory(o.Limits.Bodies + minBuffer), answers: o.memory(o.Limits.Answers), computing: o.memory(o.shares.Computing),
 		limits:    fair.NewLimits(fair.LimitsOptions{Rate: o.Limits.ClientRate, Burst: o.Limits.ClientBurst, Searches: o.Limits.ClientSearches}),
 		crossSite: http.NewCrossOriginProtection(),
 		guesses:   fair.NewGuesses(*o.guesses),
@@ -171,9 +171,9 @@ func (s *Server) openParts(ctx context.Context) error {
 		return err
 	}
 	co := &catalog.Options{
-		Open: o.Open, Files: s.files, Roots: o.Roots, Memory: o.Limits.Memory, MaxCollections: o.Limits.Collections,
+		Open: o.Open, Place: o.Place, Files: s.files, Roots: o.Roots, Memory: o.Limits.Memory, MaxCollections: o.Limits.Collections,
 		Threads: o.Threads, Coalesce: o.Coalesce, Runs: s.observeRuns, OnRemoved: s.forgetCollection, Log: o.Log,
-		Patience: o.Timeouts.Search, DenseLimit: o.Limits.Dense, Budget: o.Limits.reading(), LostOwner: offline.LostOwner,
+		Patience: o.Timeouts.Search, DenseLimit: o.Limits.Dense, Budget: o.Limits.reading(), LostOwner: offline.LostOwner, Now: o.Now,
 	}
 	if co.Patience == 0 { // searches have no timeout
 		co.Patience = math.MaxInt64
@@ -190,6 +190,11 @@ func (s *Server) openParts(ctx context.Context) error {
 	s.countFound()
 	source := o.Extensions.backupSource(o.Dir, o.Release)
 	source.Meta = s.db
+	for i := range source.Folders {
+		if f := &source.Folders[i]; f.Name == collectionsName {
+			f.Copy = s.catalog.CopyFolder
+		}
+	}
 	for _, one := range o.Extensions {
 		if own := one.Database(); own != nil {
 			source.Others = append(source.Others, own)
@@ -219,7 +224,7 @@ const (
 func (s *Server) batchOptions() *offline.Options {
 	o := &offline.Options{
 		Catalog: s.catalog, Files: s.files, Limits: s.limitsOf(nil),
-		DenseLimit: s.o.Limits.Dense, Budget: s.o.Limits.reading(), Concurrency: s.o.BatchConcurrency, Chunk: s.o.BatchChunk, Log: s.o.Log,
+		DenseLimit: s.o.Limits.Dense, Budget: s.o.Limits.reading(), Concurrency: s.o.BatchConcurrency, Chunk: s.o.BatchChunk, Log: s.o.Log, Now: s.o.Now,
 		Withhold: func() bool {
 			return slices.ContainsFunc(s.tokens(), func(t Token) bool { return t.permits(read) && !t.Write })
 		},

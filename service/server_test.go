@@ -97,6 +97,9 @@ func startIn(t testing.TB, dir string, change func(*Options)) *site {
 		Open: func(ctx context.Context, _ string, c *collection.Collection) (*batch.Engine, error) {
 			return batch.Open(ctx, c, hooked{b, s.hooks}, nil)
 		},
+		Place: func(string) (backend.Backend, *batch.Options, error) {
+			return hooked{b, s.hooks}, &batch.Options{}, nil
+		},
 	}
 	if change != nil {
 		change(&o)

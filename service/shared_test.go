@@ -60,7 +60,7 @@ func TestLongAnswers(t *testing.T) {
 	queries := gaussian(7, m*dim)
 	search := searchFilms + "?k=100&method=exact"
 	whole := s.do("POST", search, npy(queries, dim), "Content-Type", npyType).want(200)
-	if whole.header.Get("Content-Length") != "" || len(whole.body) < 2*mostAtOnce {
+	if whole.header.Get("Content-Length") != "" || len(whole.body) < 2*maxAtOnce {
 		t.Fatalf("%d bytes, Content-Length %q: it is not long", len(whole.body), whole.header.Get("Content-Length"))
 	}
 	var long struct{ Results []json.RawMessage }

@@ -26,9 +26,9 @@ type writer struct {
 	broken bool
 }
 
-// mostWritten is the number of bytes written at once of an answer whose memory others may
+// maxWritten is the number of bytes written at once of an answer whose memory others may
 // wait for: progress is recorded after each write.
-const mostWritten = 128 << 10
+const maxWritten = 128 << 10
 
 // Unwrap is for http.ResponseController.
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
@@ -54,7 +54,7 @@ func (w *writer) Write(p []byte) (n int, err error) {
 		}
 		piece := p[n:]
 		if len(w.holds) > 0 {
-			piece = piece[:min(len(piece), mostWritten)]
+			piece = piece[:min(len(piece), maxWritten)]
 		}
 		w.extend(len(piece))
 		var k int

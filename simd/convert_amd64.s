@@ -54,6 +54,101 @@ done:
 	VZEROUPPER
 	RET
 
+// func halvesAVX512(dst *float32, src *uint16, n int)
+// Requires: AVX, AVX512F
+TEXT ·halvesAVX512(SB), NOSPLIT, $0-24
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVL         $0x80000000, BX
+	VMOVD        BX, X0
+	VPBROADCASTD X0, Z0
+	MOVL         $0x77800000, BX
+	VMOVD        BX, X1
+	VPBROADCASTD X1, Z1
+
+next:
+	SUBQ      $0x10, DX
+	JLT       done
+	VPMOVZXWD (CX), Z2
+	VPSLLD    $0x10, Z2, Z3
+	VPANDD    Z0, Z3, Z3
+	VPSLLD    $0x11, Z2, Z2
+	VPSRLD    $0x04, Z2, Z2
+	VMULPS    Z1, Z2, Z2
+	VPORD     Z3, Z2, Z2
+	VMOVUPS   Z2, (AX)
+	ADDQ      $0x40, AX
+	ADDQ      $0x20, CX
+	JMP       next
+
+done:
+	VZEROUPPER
+	RET
+
+// func upperHalvesAVX512(dst *float32, src *uint16, n int)
+// Requires: AVX, AVX512F
+TEXT ·upperHalvesAVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+next:
+	SUBQ      $0x10, DX
+	JLT       done
+	VPMOVZXWD (CX), Z0
+	VPSLLD    $0x10, Z0, Z0
+	VMOVUPS   Z0, (AX)
+	ADDQ      $0x40, AX
+	ADDQ      $0x20, CX
+	JMP       next
+
+done:
+	VZEROUPPER
+	RET
+
+// func signedAVX512(dst *float32, src *uint8, n int)
+// Requires: AVX, AVX512F
+TEXT ·signedAVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+next:
+	SUBQ      $0x10, DX
+	JLT       done
+	VPMOVSXBD (CX), Z0
+	VCVTDQ2PS Z0, Z0
+	VMOVUPS   Z0, (AX)
+	ADDQ      $0x40, AX
+	ADDQ      $0x10, CX
+	JMP       next
+
+done:
+	VZEROUPPER
+	RET
+
+// func unsignedAVX512(dst *float32, src *uint8, n int)
+// Requires: AVX, AVX512F
+TEXT ·unsignedAVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+next:
+	SUBQ      $0x10, DX
+	JLT       done
+	VPMOVZXBD (CX), Z0
+	VCVTDQ2PS Z0, Z0
+	VMOVUPS   Z0, (AX)
+	ADDQ      $0x40, AX
+	ADDQ      $0x10, CX
+	JMP       next
+
+done:
+	VZEROUPPER
+	RET
+
 // func widenAVX2(dst *float64, src *float32, n int, factor float64)
 // Requires: AVX
 TEXT ·widenAVX2(SB), NOSPLIT, $0-32
@@ -111,6 +206,118 @@ next:
 	ADDQ       $0x00000040, AX
 	ADDQ       $0x00000080, CX
 	JMP        next
+
+done:
+	VZEROUPPER
+	RET
+
+// func halvesAVX2(dst *float32, src *uint16, n int)
+// Requires: AVX, AVX2
+TEXT ·halvesAVX2(SB), NOSPLIT, $0-24
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVL         $0x80000000, BX
+	VMOVD        BX, X0
+	VPBROADCASTD X0, Y0
+	MOVL         $0x77800000, BX
+	VMOVD        BX, X1
+	VPBROADCASTD X1, Y1
+
+next:
+	SUBQ      $0x10, DX
+	JLT       done
+	VPMOVZXWD (CX), Y2
+	VPSLLD    $0x10, Y2, Y3
+	VPAND     Y0, Y3, Y3
+	VPSLLD    $0x11, Y2, Y2
+	VPSRLD    $0x04, Y2, Y2
+	VMULPS    Y1, Y2, Y2
+	VPOR      Y3, Y2, Y2
+	VMOVUPS   Y2, (AX)
+	VPMOVZXWD 16(CX), Y2
+	VPSLLD    $0x10, Y2, Y3
+	VPAND     Y0, Y3, Y3
+	VPSLLD    $0x11, Y2, Y2
+	VPSRLD    $0x04, Y2, Y2
+	VMULPS    Y1, Y2, Y2
+	VPOR      Y3, Y2, Y2
+	VMOVUPS   Y2, 32(AX)
+	ADDQ      $0x40, AX
+	ADDQ      $0x20, CX
+	JMP       next
+
+done:
+	VZEROUPPER
+	RET
+
+// func upperHalvesAVX2(dst *float32, src *uint16, n int)
+// Requires: AVX, AVX2
+TEXT ·upperHalvesAVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+next:
+	SUBQ      $0x10, DX
+	JLT       done
+	VPMOVZXWD (CX), Y0
+	VPSLLD    $0x10, Y0, Y0
+	VMOVUPS   Y0, (AX)
+	VPMOVZXWD 16(CX), Y0
+	VPSLLD    $0x10, Y0, Y0
+	VMOVUPS   Y0, 32(AX)
+	ADDQ      $0x40, AX
+	ADDQ      $0x20, CX
+	JMP       next
+
+done:
+	VZEROUPPER
+	RET
+
+// func signedAVX2(dst *float32, src *uint8, n int)
+// Requires: AVX, AVX2
+TEXT ·signedAVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+next:
+	SUBQ      $0x10, DX
+	JLT       done
+	VPMOVSXBD (CX), Y0
+	VCVTDQ2PS Y0, Y0
+	VMOVUPS   Y0, (AX)
+	VPMOVSXBD 8(CX), Y0
+	VCVTDQ2PS Y0, Y0
+	VMOVUPS   Y0, 32(AX)
+	ADDQ      $0x40, AX
+	ADDQ      $0x10, CX
+	JMP       next
+
+done:
+	VZEROUPPER
+	RET
+
+// func unsignedAVX2(dst *float32, src *uint8, n int)
+// Requires: AVX, AVX2
+TEXT ·unsignedAVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+next:
+	SUBQ      $0x10, DX
+	JLT       done
+	VPMOVZXBD (CX), Y0
+	VCVTDQ2PS Y0, Y0
+	VMOVUPS   Y0, (AX)
+	VPMOVZXBD 8(CX), Y0
+	VCVTDQ2PS Y0, Y0
+	VMOVUPS   Y0, 32(AX)
+	ADDQ      $0x40, AX
+	ADDQ      $0x10, CX
+	JMP       next
 
 done:
 	VZEROUPPER

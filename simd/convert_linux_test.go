@@ -11,6 +11,13 @@ func TestConvertEdges(t *testing.T) {
 				kern.Widen(doubles, floats, 2)
 				kern.Narrow(floats, doubles, 2)
 			}
+			halves, bytes := edge(t, before, make([]uint16, n)), edge(t, before, make([]uint8, n))
+			for _, kern := range Available() {
+				kern.Halves(floats, halves)
+				kern.UpperHalves(floats, halves)
+				kern.Signed(floats, bytes)
+				kern.Unsigned(floats, bytes)
+			}
 		}
 	}
 }

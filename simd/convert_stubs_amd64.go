@@ -14,6 +14,26 @@ func widenAVX512(dst *float64, src *float32, n int, factor float64)
 //go:noescape
 func narrowAVX512(dst *float32, src *float64, n int, factor float64)
 
+// halvesAVX512 sets each dst[i] to src[i], for n entries, a multiple of 16.
+//
+//go:noescape
+func halvesAVX512(dst *float32, src *uint16, n int)
+
+// upperHalvesAVX512 sets each dst[i] to src[i], for n entries, a multiple of 16.
+//
+//go:noescape
+func upperHalvesAVX512(dst *float32, src *uint16, n int)
+
+// signedAVX512 sets each dst[i] to src[i], for n entries, a multiple of 16.
+//
+//go:noescape
+func signedAVX512(dst *float32, src *uint8, n int)
+
+// unsignedAVX512 sets each dst[i] to src[i], for n entries, a multiple of 16.
+//
+//go:noescape
+func unsignedAVX512(dst *float32, src *uint8, n int)
+
 // widenAVX2 sets each dst[i] to factor src[i], for n entries, a multiple of 16.
 //
 //go:noescape
@@ -23,3 +43,23 @@ func widenAVX2(dst *float64, src *float32, n int, factor float64)
 //
 //go:noescape
 func narrowAVX2(dst *float32, src *float64, n int, factor float64)
+
+// halvesAVX2 sets each dst[i] to src[i], for n entries, a multiple of 16.
+//
+//go:noescape
+func halvesAVX2(dst *float32, src *uint16, n int)
+
+// upperHalvesAVX2 sets each dst[i] to src[i], for n entries, a multiple of 16.
+//
+//go:noescape
+func upperHalvesAVX2(dst *float32, src *uint16, n int)
+
+// signedAVX2 sets each dst[i] to src[i], for n entries, a multiple of 16.
+//
+//go:noescape
+func signedAVX2(dst *float32, src *uint8, n int)
+
+// unsignedAVX2 sets each dst[i] to src[i], for n entries, a multiple of 16.
+//
+//go:noescape
+func unsignedAVX2(dst *float32, src *uint8, n int)

@@ -1,5 +1,7 @@
 package simd
 
+import "unsafe"
+
 // Dot is the function Dot by kern: bit for bit where products are exact.
 func (kern Kernels) Dot(a []float32, q []float64) float64 { return kern.dot(a, q[:len(a)]) }
 
@@ -73,9 +75,14 @@ func (kern Kernels) FWHTScale(x, sign []float32, block int, f float32) {
 }
 
 // Prefetch begins to read x into the level-2 cache. It does nothing where it was not measured to help.
-func (kern Kernels) Prefetch(x []float32) { kern.prefetch(x) }
+func (kern Kernels) Prefetch(x []float32) {
+	kern.prefetchBytes(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), 4*len(x)))
+}
 
 // Permute is the function Permute by kern, bit for bit.
 func (kern Kernels) Permute(dst, src []float32, perm []uint32) {
 	kern.permute(dst, src, perm[:len(dst)])
 }
+
+// PrefetchBytes is Prefetch of bytes.
+func (kern Kernels) PrefetchBytes(x []byte) { kern.prefetchBytes(x) }

@@ -90,6 +90,34 @@ func (kern Kernels) squaredDistances(out []float64, rows []float32, ld int, ids 
 	squaredDistancesAVX2(out, rows, ld, ids, q, max(1, fetched/4/len(q)))
 }
 
+func (kern Kernels) dots64(out, rows []float64, ld int, ids []uint32, q []float64) {
+	if kern == Generic || len(ids) == 0 || len(q) == 0 {
+		Dots64(out, rows, ld, ids, q)
+		return
+	}
+	_ = rows[int(slices.Max(ids))*ld:][:len(q)]
+	ahead := max(1, fetched/8/len(q))
+	if kern == AVX512 {
+		dots64AVX512(out, rows, ld, ids, q, ahead)
+		return
+	}
+	dots64AVX2(out, rows, ld, ids, q, ahead)
+}
+
+func (kern Kernels) squaredDistances64(out, rows []float64, ld int, ids []uint32, q []float64) {
+	if kern == Generic || len(ids) == 0 || len(q) == 0 {
+		SquaredDistances64(out, rows, ld, ids, q)
+		return
+	}
+	_ = rows[int(slices.Max(ids))*ld:][:len(q)]
+	ahead := max(1, fetched/8/len(q))
+	if kern == AVX512 {
+		squaredDistances64AVX512(out, rows, ld, ids, q, ahead)
+		return
+	}
+	squaredDistances64AVX2(out, rows, ld, ids, q, ahead)
+}
+
 func (kern Kernels) dotSquares(a, q []float32) (sum, squares float64) {
 	switch kern {
 	case AVX512:
@@ -203,9 +231,9 @@ func (kern Kernels) fwhtBlocks(x []float32, sign *float32, block int, f float32)
 	}
 }
 
-func (kern Kernels) prefetch(x []float32) {
+func (kern Kernels) prefetchBytes(x []byte) {
 	if kern != Generic {
-		fetchLines(unsafe.SliceData(x), 4*len(x))
+		fetchLines((*float32)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
 	}
 }
 

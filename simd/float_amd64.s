@@ -270,6 +270,176 @@ end:
 	VZEROUPPER
 	RET
 
+// func dots64AVX512(out []float64, rows []float64, ld int, ids []uint32, q []float64, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, CMOV, MMX+
+TEXT ·dots64AVX512(SB), NOSPLIT, $0-112
+	MOVQ    out_base+0(FP), AX
+	MOVQ    ids_base+56(FP), DX
+	MOVQ    rows_base+24(FP), BX
+	MOVQ    ld+48(FP), SI
+	SHLQ    $0x03, SI
+	MOVQ    ids_len+64(FP), DI
+	MOVQ    ahead+104(FP), R8
+	MOVQ    R8, CX
+	CMPQ    DI, CX
+	CMOVQLT DI, CX
+
+early:
+	DECQ  CX
+	MOVL  (DX)(CX*4), R10
+	IMULQ SI, R10
+	ADDQ  BX, R10
+	MOVQ  q_len+88(FP), R9
+	SHLQ  $0x03, R9
+
+line:
+	PREFETCHT1 (R10)
+	ADDQ       $+64, R10
+	SUBQ       $+64, R9
+	JGE        line
+	TESTQ      CX, CX
+	JNZ        early
+
+row:
+	MOVQ    DI, CX
+	DECQ    CX
+	CMPQ    CX, R8
+	CMOVQGT R8, CX
+	MOVL    (DX)(CX*4), R9
+	IMULQ   SI, R9
+	ADDQ    BX, R9
+	XORQ    CX, CX
+	MOVL    (DX)(CX*4), R10
+	IMULQ   SI, R10
+	ADDQ    BX, R10
+	MOVQ    q_base+80(FP), R11
+	MOVQ    q_len+88(FP), CX
+	VPXOR   X0, X0, X0
+	VPXOR   X1, X1, X1
+	VPXOR   X2, X2, X2
+	VPXOR   X3, X3, X3
+
+turn:
+	SUBQ       $+32, CX
+	JLT        tail
+	PREFETCHT1 (R9)
+	PREFETCHT1 64(R9)
+	PREFETCHT1 128(R9)
+	PREFETCHT1 192(R9)
+	ADDQ       $+256, R9
+	VMOVUPD    (R10), Z4
+	VMULPD     (R11), Z4, Z4
+	VADDPD     Z4, Z0, Z0
+	VMOVUPD    64(R10), Z4
+	VMULPD     64(R11), Z4, Z4
+	VADDPD     Z4, Z1, Z1
+	VMOVUPD    128(R10), Z4
+	VMULPD     128(R11), Z4, Z4
+	VADDPD     Z4, Z2, Z2
+	VMOVUPD    192(R10), Z4
+	VMULPD     192(R11), Z4, Z4
+	VADDPD     Z4, Z3, Z3
+	ADDQ       $+256, R10
+	ADDQ       $+256, R11
+	JMP        turn
+
+tail:
+	ADDQ    $+32, CX
+	CMPQ    CX, $+8
+	JLT     rest0
+	VMOVUPD (R10), Z4
+	VMULPD  (R11), Z4, Z4
+	VADDPD  Z4, Z0, Z0
+	SUBQ    $+8, CX
+	CMPQ    CX, $+8
+	JLT     rest1
+	VMOVUPD 64(R10), Z4
+	VMULPD  64(R11), Z4, Z4
+	VADDPD  Z4, Z1, Z1
+	SUBQ    $+8, CX
+	CMPQ    CX, $+8
+	JLT     rest2
+	VMOVUPD 128(R10), Z4
+	VMULPD  128(R11), Z4, Z4
+	VADDPD  Z4, Z2, Z2
+	SUBQ    $+8, CX
+	CMPQ    CX, $+8
+	JLT     rest3
+	VMOVUPD 192(R10), Z4
+	VMULPD  192(R11), Z4, Z4
+	VADDPD  Z4, Z3, Z3
+	SUBQ    $+8, CX
+
+rest0:
+	TESTQ     CX, CX
+	JZ        end
+	MOVQ      $0x00000001, R12
+	SHLQ      CL, R12
+	DECQ      R12
+	KMOVQ     R12, K1
+	VMOVUPD.Z (R11), K1, Z4
+	VMOVUPD.Z (R10), K1, Z5
+	VMULPD    Z4, Z5, Z5
+	VADDPD    Z5, Z0, Z0
+	JMP       end
+
+rest1:
+	TESTQ     CX, CX
+	JZ        end
+	MOVQ      $0x00000001, R12
+	SHLQ      CL, R12
+	DECQ      R12
+	KMOVQ     R12, K1
+	VMOVUPD.Z 64(R11), K1, Z4
+	VMOVUPD.Z 64(R10), K1, Z5
+	VMULPD    Z4, Z5, Z5
+	VADDPD    Z5, Z1, Z1
+	JMP       end
+
+rest2:
+	TESTQ     CX, CX
+	JZ        end
+	MOVQ      $0x00000001, R12
+	SHLQ      CL, R12
+	DECQ      R12
+	KMOVQ     R12, K1
+	VMOVUPD.Z 128(R11), K1, Z4
+	VMOVUPD.Z 128(R10), K1, Z5
+	VMULPD    Z4, Z5, Z5
+	VADDPD    Z5, Z2, Z2
+	JMP       end
+
+rest3:
+	TESTQ     CX, CX
+	JZ        end
+	MOVQ      $0x00000001, R12
+	SHLQ      CL, R12
+	DECQ      R12
+	KMOVQ     R12, K1
+	VMOVUPD.Z 192(R11), K1, Z4
+	VMOVUPD.Z 192(R10), K1, Z5
+	VMULPD    Z4, Z5, Z5
+	VADDPD    Z5, Z3, Z3
+
+end:
+	VADDPD        Z2, Z0, Z0
+	VADDPD        Z3, Z1, Z1
+	VADDPD        Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y4
+	VADDPD        Y4, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VADDPD        X1, X0, X0
+	VPERMILPD     $0x01, X0, X1
+	VADDSD        X1, X0, X0
+	PREFETCHT1    (R9)
+	VMOVSD        X0, (AX)
+	ADDQ          $+8, AX
+	ADDQ          $+4, DX
+	DECQ          DI
+	JNZ           row
+	VZEROUPPER
+	RET
+
 // func squaredDistanceAVX512(a []float32, q []float64) float64
 // Requires: AVX, AVX512BW, AVX512F, SSE2
 TEXT ·squaredDistanceAVX512(SB), NOSPLIT, $0-56
@@ -566,6 +736,189 @@ rest3:
 	KMOVQ       R12, K1
 	VMOVUPD.Z   192(R11), K1, Z5
 	VCVTPS2PD.Z 96(R10), K1, Z6
+	VFMSUB213PD Z5, Z0, Z6
+	VMULPD      Z6, Z6, Z6
+	VADDPD      Z6, Z4, Z4
+
+end:
+	VADDPD        Z3, Z1, Z1
+	VADDPD        Z4, Z2, Z2
+	VADDPD        Z2, Z1, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y5
+	VADDPD        Y5, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X2
+	VADDPD        X2, X1, X1
+	VPERMILPD     $0x01, X1, X2
+	VADDSD        X2, X1, X1
+	PREFETCHT1    (R9)
+	VMOVSD        X1, (AX)
+	ADDQ          $+8, AX
+	ADDQ          $+4, DX
+	DECQ          DI
+	JNZ           row
+	VZEROUPPER
+	RET
+
+// func squaredDistances64AVX512(out []float64, rows []float64, ld int, ids []uint32, q []float64, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, CMOV, MMX+
+TEXT ·squaredDistances64AVX512(SB), NOSPLIT, $0-112
+	MOVQ         out_base+0(FP), AX
+	MOVQ         ids_base+56(FP), DX
+	MOVQ         rows_base+24(FP), BX
+	MOVQ         ld+48(FP), SI
+	SHLQ         $0x03, SI
+	MOVQ         ids_len+64(FP), DI
+	MOVQ         ahead+104(FP), R8
+	VBROADCASTSD one<>+0(SB), Z0
+	MOVQ         R8, CX
+	CMPQ         DI, CX
+	CMOVQLT      DI, CX
+
+early:
+	DECQ  CX
+	MOVL  (DX)(CX*4), R10
+	IMULQ SI, R10
+	ADDQ  BX, R10
+	MOVQ  q_len+88(FP), R9
+	SHLQ  $0x03, R9
+
+line:
+	PREFETCHT1 (R10)
+	ADDQ       $+64, R10
+	SUBQ       $+64, R9
+	JGE        line
+	TESTQ      CX, CX
+	JNZ        early
+
+row:
+	MOVQ    DI, CX
+	DECQ    CX
+	CMPQ    CX, R8
+	CMOVQGT R8, CX
+	MOVL    (DX)(CX*4), R9
+	IMULQ   SI, R9
+	ADDQ    BX, R9
+	XORQ    CX, CX
+	MOVL    (DX)(CX*4), R10
+	IMULQ   SI, R10
+	ADDQ    BX, R10
+	MOVQ    q_base+80(FP), R11
+	MOVQ    q_len+88(FP), CX
+	VPXOR   X1, X1, X1
+	VPXOR   X2, X2, X2
+	VPXOR   X3, X3, X3
+	VPXOR   X4, X4, X4
+
+turn:
+	SUBQ        $+32, CX
+	JLT         tail
+	PREFETCHT1  (R9)
+	PREFETCHT1  64(R9)
+	PREFETCHT1  128(R9)
+	PREFETCHT1  192(R9)
+	ADDQ        $+256, R9
+	VMOVUPD     (R10), Z5
+	VFMSUB213PD (R11), Z0, Z5
+	VMULPD      Z5, Z5, Z5
+	VADDPD      Z5, Z1, Z1
+	VMOVUPD     64(R10), Z5
+	VFMSUB213PD 64(R11), Z0, Z5
+	VMULPD      Z5, Z5, Z5
+	VADDPD      Z5, Z2, Z2
+	VMOVUPD     128(R10), Z5
+	VFMSUB213PD 128(R11), Z0, Z5
+	VMULPD      Z5, Z5, Z5
+	VADDPD      Z5, Z3, Z3
+	VMOVUPD     192(R10), Z5
+	VFMSUB213PD 192(R11), Z0, Z5
+	VMULPD      Z5, Z5, Z5
+	VADDPD      Z5, Z4, Z4
+	ADDQ        $+256, R10
+	ADDQ        $+256, R11
+	JMP         turn
+
+tail:
+	ADDQ        $+32, CX
+	CMPQ        CX, $+8
+	JLT         rest0
+	VMOVUPD     (R10), Z5
+	VFMSUB213PD (R11), Z0, Z5
+	VMULPD      Z5, Z5, Z5
+	VADDPD      Z5, Z1, Z1
+	SUBQ        $+8, CX
+	CMPQ        CX, $+8
+	JLT         rest1
+	VMOVUPD     64(R10), Z5
+	VFMSUB213PD 64(R11), Z0, Z5
+	VMULPD      Z5, Z5, Z5
+	VADDPD      Z5, Z2, Z2
+	SUBQ        $+8, CX
+	CMPQ        CX, $+8
+	JLT         rest2
+	VMOVUPD     128(R10), Z5
+	VFMSUB213PD 128(R11), Z0, Z5
+	VMULPD      Z5, Z5, Z5
+	VADDPD      Z5, Z3, Z3
+	SUBQ        $+8, CX
+	CMPQ        CX, $+8
+	JLT         rest3
+	VMOVUPD     192(R10), Z5
+	VFMSUB213PD 192(R11), Z0, Z5
+	VMULPD      Z5, Z5, Z5
+	VADDPD      Z5, Z4, Z4
+	SUBQ        $+8, CX
+
+rest0:
+	TESTQ       CX, CX
+	JZ          end
+	MOVQ        $0x00000001, R12
+	SHLQ        CL, R12
+	DECQ        R12
+	KMOVQ       R12, K1
+	VMOVUPD.Z   (R11), K1, Z5
+	VMOVUPD.Z   (R10), K1, Z6
+	VFMSUB213PD Z5, Z0, Z6
+	VMULPD      Z6, Z6, Z6
+	VADDPD      Z6, Z1, Z1
+	JMP         end
+
+rest1:
+	TESTQ       CX, CX
+	JZ          end
+	MOVQ        $0x00000001, R12
+	SHLQ        CL, R12
+	DECQ        R12
+	KMOVQ       R12, K1
+	VMOVUPD.Z   64(R11), K1, Z5
+	VMOVUPD.Z   64(R10), K1, Z6
+	VFMSUB213PD Z5, Z0, Z6
+	VMULPD      Z6, Z6, Z6
+	VADDPD      Z6, Z2, Z2
+	JMP         end
+
+rest2:
+	TESTQ       CX, CX
+	JZ          end
+	MOVQ        $0x00000001, R12
+	SHLQ        CL, R12
+	DECQ        R12
+	KMOVQ       R12, K1
+	VMOVUPD.Z   128(R11), K1, Z5
+	VMOVUPD.Z   128(R10), K1, Z6
+	VFMSUB213PD Z5, Z0, Z6
+	VMULPD      Z6, Z6, Z6
+	VADDPD      Z6, Z3, Z3
+	JMP         end
+
+rest3:
+	TESTQ       CX, CX
+	JZ          end
+	MOVQ        $0x00000001, R12
+	SHLQ        CL, R12
+	DECQ        R12
+	KMOVQ       R12, K1
+	VMOVUPD.Z   192(R11), K1, Z5
+	VMOVUPD.Z   192(R10), K1, Z6
 	VFMSUB213PD Z5, Z0, Z6
 	VMULPD      Z6, Z6, Z6
 	VADDPD      Z6, Z4, Z4
@@ -2287,6 +2640,278 @@ end:
 	VZEROUPPER
 	RET
 
+// func dots64AVX2(out []float64, rows []float64, ld int, ids []uint32, q []float64, ahead int)
+// Requires: AVX, AVX2, CMOV, MMX+
+TEXT ·dots64AVX2(SB), NOSPLIT, $0-112
+	MOVQ    out_base+0(FP), AX
+	MOVQ    ids_base+56(FP), CX
+	MOVQ    rows_base+24(FP), DX
+	MOVQ    ld+48(FP), BX
+	SHLQ    $0x03, BX
+	MOVQ    ids_len+64(FP), SI
+	MOVQ    ahead+104(FP), DI
+	MOVQ    DI, R8
+	CMPQ    SI, R8
+	CMOVQLT SI, R8
+
+early:
+	DECQ  R8
+	MOVL  (CX)(R8*4), R10
+	IMULQ BX, R10
+	ADDQ  DX, R10
+	MOVQ  q_len+88(FP), R9
+	SHLQ  $0x03, R9
+
+line:
+	PREFETCHT1 (R10)
+	ADDQ       $+64, R10
+	SUBQ       $+64, R9
+	JGE        line
+	TESTQ      R8, R8
+	JNZ        early
+
+row:
+	MOVQ    SI, R8
+	DECQ    R8
+	CMPQ    R8, DI
+	CMOVQGT DI, R8
+	MOVL    (CX)(R8*4), R9
+	IMULQ   BX, R9
+	ADDQ    DX, R9
+	XORQ    R8, R8
+	MOVL    (CX)(R8*4), R10
+	IMULQ   BX, R10
+	ADDQ    DX, R10
+	MOVQ    q_base+80(FP), R11
+	MOVQ    q_len+88(FP), R8
+	VPXOR   X0, X0, X0
+	VPXOR   X1, X1, X1
+	VPXOR   X2, X2, X2
+	VPXOR   X3, X3, X3
+	VPXOR   X4, X4, X4
+	VPXOR   X5, X5, X5
+	VPXOR   X6, X6, X6
+	VPXOR   X7, X7, X7
+
+turn:
+	SUBQ       $+32, R8
+	JLT        tail
+	PREFETCHT1 (R9)
+	PREFETCHT1 64(R9)
+	PREFETCHT1 128(R9)
+	PREFETCHT1 192(R9)
+	ADDQ       $+256, R9
+	VMOVUPD    (R10), Y8
+	VMULPD     (R11), Y8, Y8
+	VADDPD     Y8, Y0, Y0
+	VMOVUPD    32(R10), Y8
+	VMULPD     32(R11), Y8, Y8
+	VADDPD     Y8, Y1, Y1
+	VMOVUPD    64(R10), Y8
+	VMULPD     64(R11), Y8, Y8
+	VADDPD     Y8, Y2, Y2
+	VMOVUPD    96(R10), Y8
+	VMULPD     96(R11), Y8, Y8
+	VADDPD     Y8, Y3, Y3
+	VMOVUPD    128(R10), Y8
+	VMULPD     128(R11), Y8, Y8
+	VADDPD     Y8, Y4, Y4
+	VMOVUPD    160(R10), Y8
+	VMULPD     160(R11), Y8, Y8
+	VADDPD     Y8, Y5, Y5
+	VMOVUPD    192(R10), Y8
+	VMULPD     192(R11), Y8, Y8
+	VADDPD     Y8, Y6, Y6
+	VMOVUPD    224(R10), Y8
+	VMULPD     224(R11), Y8, Y8
+	VADDPD     Y8, Y7, Y7
+	ADDQ       $+256, R10
+	ADDQ       $+256, R11
+	JMP        turn
+
+tail:
+	ADDQ    $+32, R8
+	CMPQ    R8, $+4
+	JLT     rest0
+	VMOVUPD (R10), Y8
+	VMULPD  (R11), Y8, Y8
+	VADDPD  Y8, Y0, Y0
+	SUBQ    $+4, R8
+	CMPQ    R8, $+4
+	JLT     rest1
+	VMOVUPD 32(R10), Y8
+	VMULPD  32(R11), Y8, Y8
+	VADDPD  Y8, Y1, Y1
+	SUBQ    $+4, R8
+	CMPQ    R8, $+4
+	JLT     rest2
+	VMOVUPD 64(R10), Y8
+	VMULPD  64(R11), Y8, Y8
+	VADDPD  Y8, Y2, Y2
+	SUBQ    $+4, R8
+	CMPQ    R8, $+4
+	JLT     rest3
+	VMOVUPD 96(R10), Y8
+	VMULPD  96(R11), Y8, Y8
+	VADDPD  Y8, Y3, Y3
+	SUBQ    $+4, R8
+	CMPQ    R8, $+4
+	JLT     rest4
+	VMOVUPD 128(R10), Y8
+	VMULPD  128(R11), Y8, Y8
+	VADDPD  Y8, Y4, Y4
+	SUBQ    $+4, R8
+	CMPQ    R8, $+4
+	JLT     rest5
+	VMOVUPD 160(R10), Y8
+	VMULPD  160(R11), Y8, Y8
+	VADDPD  Y8, Y5, Y5
+	SUBQ    $+4, R8
+	CMPQ    R8, $+4
+	JLT     rest6
+	VMOVUPD 192(R10), Y8
+	VMULPD  192(R11), Y8, Y8
+	VADDPD  Y8, Y6, Y6
+	SUBQ    $+4, R8
+	CMPQ    R8, $+4
+	JLT     rest7
+	VMOVUPD 224(R10), Y8
+	VMULPD  224(R11), Y8, Y8
+	VADDPD  Y8, Y7, Y7
+	SUBQ    $+4, R8
+
+rest0:
+	TESTQ      R8, R8
+	JZ         end
+	LEAQ       lanes<>+0(SB), R12
+	SHLQ       $0x02, R8
+	SUBQ       R8, R12
+	VMOVDQU    16(R12), X8
+	VPMOVSXDQ  X8, Y8
+	VMASKMOVPD (R11), Y8, Y9
+	VMASKMOVPD (R10), Y8, Y8
+	VMULPD     Y9, Y8, Y8
+	VADDPD     Y8, Y0, Y0
+	JMP        end
+
+rest1:
+	TESTQ      R8, R8
+	JZ         end
+	LEAQ       lanes<>+0(SB), R12
+	SHLQ       $0x02, R8
+	SUBQ       R8, R12
+	VMOVDQU    16(R12), X8
+	VPMOVSXDQ  X8, Y8
+	VMASKMOVPD 32(R11), Y8, Y9
+	VMASKMOVPD 32(R10), Y8, Y8
+	VMULPD     Y9, Y8, Y8
+	VADDPD     Y8, Y1, Y1
+	JMP        end
+
+rest2:
+	TESTQ      R8, R8
+	JZ         end
+	LEAQ       lanes<>+0(SB), R12
+	SHLQ       $0x02, R8
+	SUBQ       R8, R12
+	VMOVDQU    16(R12), X8
+	VPMOVSXDQ  X8, Y8
+	VMASKMOVPD 64(R11), Y8, Y9
+	VMASKMOVPD 64(R10), Y8, Y8
+	VMULPD     Y9, Y8, Y8
+	VADDPD     Y8, Y2, Y2
+	JMP        end
+
+rest3:
+	TESTQ      R8, R8
+	JZ         end
+	LEAQ       lanes<>+0(SB), R12
+	SHLQ       $0x02, R8
+	SUBQ       R8, R12
+	VMOVDQU    16(R12), X8
+	VPMOVSXDQ  X8, Y8
+	VMASKMOVPD 96(R11), Y8, Y9
+	VMASKMOVPD 96(R10), Y8, Y8
+	VMULPD     Y9, Y8, Y8
+	VADDPD     Y8, Y3, Y3
+	JMP        end
+
+rest4:
+	TESTQ      R8, R8
+	JZ         end
+	LEAQ       lanes<>+0(SB), R12
+	SHLQ       $0x02, R8
+	SUBQ       R8, R12
+	VMOVDQU    16(R12), X8
+	VPMOVSXDQ  X8, Y8
+	VMASKMOVPD 128(R11), Y8, Y9
+	VMASKMOVPD 128(R10), Y8, Y8
+	VMULPD     Y9, Y8, Y8
+	VADDPD     Y8, Y4, Y4
+	JMP        end
+
+rest5:
+	TESTQ      R8, R8
+	JZ         end
+	LEAQ       lanes<>+0(SB), R12
+	SHLQ       $0x02, R8
+	SUBQ       R8, R12
+	VMOVDQU    16(R12), X8
+	VPMOVSXDQ  X8, Y8
+	VMASKMOVPD 160(R11), Y8, Y9
+	VMASKMOVPD 160(R10), Y8, Y8
+	VMULPD     Y9, Y8, Y8
+	VADDPD     Y8, Y5, Y5
+	JMP        end
+
+rest6:
+	TESTQ      R8, R8
+	JZ         end
+	LEAQ       lanes<>+0(SB), R12
+	SHLQ       $0x02, R8
+	SUBQ       R8, R12
+	VMOVDQU    16(R12), X8
+	VPMOVSXDQ  X8, Y8
+	VMASKMOVPD 192(R11), Y8, Y9
+	VMASKMOVPD 192(R10), Y8, Y8
+	VMULPD     Y9, Y8, Y8
+	VADDPD     Y8, Y6, Y6
+	JMP        end
+
+rest7:
+	TESTQ      R8, R8
+	JZ         end
+	LEAQ       lanes<>+0(SB), R12
+	SHLQ       $0x02, R8
+	SUBQ       R8, R12
+	VMOVDQU    16(R12), X8
+	VPMOVSXDQ  X8, Y8
+	VMASKMOVPD 224(R11), Y8, Y9
+	VMASKMOVPD 224(R10), Y8, Y8
+	VMULPD     Y9, Y8, Y8
+	VADDPD     Y8, Y7, Y7
+
+end:
+	VADDPD       Y4, Y0, Y0
+	VADDPD       Y5, Y1, Y1
+	VADDPD       Y6, Y2, Y2
+	VADDPD       Y7, Y3, Y3
+	VADDPD       Y2, Y0, Y0
+	VADDPD       Y3, Y1, Y1
+	VADDPD       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X0
+	VPERMILPD    $0x01, X0, X1
+	VADDSD       X1, X0, X0
+	PREFETCHT1   (R9)
+	VMOVSD       X0, (AX)
+	ADDQ         $+8, AX
+	ADDQ         $+4, CX
+	DECQ         SI
+	JNZ          row
+	VZEROUPPER
+	RET
+
 // func squaredDistanceAVX2(a []float32, q []float64) float64
 // Requires: AVX, AVX2, FMA3, SSE2
 TEXT ·squaredDistanceAVX2(SB), NOSPLIT, $0-56
@@ -2822,6 +3447,303 @@ rest7:
 	VMASKMOVPD  224(R11), Y10, Y10
 	VMASKMOVPS  112(R10), X9, X9
 	VCVTPS2PD   X9, Y9
+	VFMSUB213PD Y10, Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y8, Y8
+
+end:
+	VADDPD       Y5, Y1, Y1
+	VADDPD       Y6, Y2, Y2
+	VADDPD       Y7, Y3, Y3
+	VADDPD       Y8, Y4, Y4
+	VADDPD       Y3, Y1, Y1
+	VADDPD       Y4, Y2, Y2
+	VADDPD       Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X2
+	VADDPD       X2, X1, X1
+	VPERMILPD    $0x01, X1, X2
+	VADDSD       X2, X1, X1
+	PREFETCHT1   (R9)
+	VMOVSD       X1, (AX)
+	ADDQ         $+8, AX
+	ADDQ         $+4, CX
+	DECQ         SI
+	JNZ          row
+	VZEROUPPER
+	RET
+
+// func squaredDistances64AVX2(out []float64, rows []float64, ld int, ids []uint32, q []float64, ahead int)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·squaredDistances64AVX2(SB), NOSPLIT, $0-112
+	MOVQ         out_base+0(FP), AX
+	MOVQ         ids_base+56(FP), CX
+	MOVQ         rows_base+24(FP), DX
+	MOVQ         ld+48(FP), BX
+	SHLQ         $0x03, BX
+	MOVQ         ids_len+64(FP), SI
+	MOVQ         ahead+104(FP), DI
+	VBROADCASTSD one<>+0(SB), Y0
+	MOVQ         DI, R8
+	CMPQ         SI, R8
+	CMOVQLT      SI, R8
+
+early:
+	DECQ  R8
+	MOVL  (CX)(R8*4), R10
+	IMULQ BX, R10
+	ADDQ  DX, R10
+	MOVQ  q_len+88(FP), R9
+	SHLQ  $0x03, R9
+
+line:
+	PREFETCHT1 (R10)
+	ADDQ       $+64, R10
+	SUBQ       $+64, R9
+	JGE        line
+	TESTQ      R8, R8
+	JNZ        early
+
+row:
+	MOVQ    SI, R8
+	DECQ    R8
+	CMPQ    R8, DI
+	CMOVQGT DI, R8
+	MOVL    (CX)(R8*4), R9
+	IMULQ   BX, R9
+	ADDQ    DX, R9
+	XORQ    R8, R8
+	MOVL    (CX)(R8*4), R10
+	IMULQ   BX, R10
+	ADDQ    DX, R10
+	MOVQ    q_base+80(FP), R11
+	MOVQ    q_len+88(FP), R8
+	VPXOR   X1, X1, X1
+	VPXOR   X2, X2, X2
+	VPXOR   X3, X3, X3
+	VPXOR   X4, X4, X4
+	VPXOR   X5, X5, X5
+	VPXOR   X6, X6, X6
+	VPXOR   X7, X7, X7
+	VPXOR   X8, X8, X8
+
+turn:
+	SUBQ        $+32, R8
+	JLT         tail
+	PREFETCHT1  (R9)
+	PREFETCHT1  64(R9)
+	PREFETCHT1  128(R9)
+	PREFETCHT1  192(R9)
+	ADDQ        $+256, R9
+	VMOVUPD     (R10), Y9
+	VFMSUB213PD (R11), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y1, Y1
+	VMOVUPD     32(R10), Y9
+	VFMSUB213PD 32(R11), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y2, Y2
+	VMOVUPD     64(R10), Y9
+	VFMSUB213PD 64(R11), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y3, Y3
+	VMOVUPD     96(R10), Y9
+	VFMSUB213PD 96(R11), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y4, Y4
+	VMOVUPD     128(R10), Y9
+	VFMSUB213PD 128(R11), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y5, Y5
+	VMOVUPD     160(R10), Y9
+	VFMSUB213PD 160(R11), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y6, Y6
+	VMOVUPD     192(R10), Y9
+	VFMSUB213PD 192(R11), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y7, Y7
+	VMOVUPD     224(R10), Y9
+	VFMSUB213PD 224(R11), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y8, Y8
+	ADDQ        $+256, R10
+	ADDQ        $+256, R11
+	JMP         turn
+
+tail:
+	ADDQ        $+32, R8
+	CMPQ        R8, $+4
+	JLT         rest0
+	VMOVUPD     (R10), Y9
+	VFMSUB213PD (R11), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y1, Y1
+	SUBQ        $+4, R8
+	CMPQ        R8, $+4
+	JLT         rest1
+	VMOVUPD     32(R10), Y9
+	VFMSUB213PD 32(R11), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y2, Y2
+	SUBQ        $+4, R8
+	CMPQ        R8, $+4
+	JLT         rest2
+	VMOVUPD     64(R10), Y9
+	VFMSUB213PD 64(R11), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y3, Y3
+	SUBQ        $+4, R8
+	CMPQ        R8, $+4
+	JLT         rest3
+	VMOVUPD     96(R10), Y9
+	VFMSUB213PD 96(R11), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y4, Y4
+	SUBQ        $+4, R8
+	CMPQ        R8, $+4
+	JLT         rest4
+	VMOVUPD     128(R10), Y9
+	VFMSUB213PD 128(R11), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y5, Y5
+	SUBQ        $+4, R8
+	CMPQ        R8, $+4
+	JLT         rest5
+	VMOVUPD     160(R10), Y9
+	VFMSUB213PD 160(R11), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y6, Y6
+	SUBQ        $+4, R8
+	CMPQ        R8, $+4
+	JLT         rest6
+	VMOVUPD     192(R10), Y9
+	VFMSUB213PD 192(R11), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y7, Y7
+	SUBQ        $+4, R8
+	CMPQ        R8, $+4
+	JLT         rest7
+	VMOVUPD     224(R10), Y9
+	VFMSUB213PD 224(R11), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y8, Y8
+	SUBQ        $+4, R8
+
+rest0:
+	TESTQ       R8, R8
+	JZ          end
+	LEAQ        lanes<>+0(SB), R12
+	SHLQ        $0x02, R8
+	SUBQ        R8, R12
+	VMOVDQU     16(R12), X9
+	VPMOVSXDQ   X9, Y9
+	VMASKMOVPD  (R11), Y9, Y10
+	VMASKMOVPD  (R10), Y9, Y9
+	VFMSUB213PD Y10, Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y1, Y1
+	JMP         end
+
+rest1:
+	TESTQ       R8, R8
+	JZ          end
+	LEAQ        lanes<>+0(SB), R12
+	SHLQ        $0x02, R8
+	SUBQ        R8, R12
+	VMOVDQU     16(R12), X9
+	VPMOVSXDQ   X9, Y9
+	VMASKMOVPD  32(R11), Y9, Y10
+	VMASKMOVPD  32(R10), Y9, Y9
+	VFMSUB213PD Y10, Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y2, Y2
+	JMP         end
+
+rest2:
+	TESTQ       R8, R8
+	JZ          end
+	LEAQ        lanes<>+0(SB), R12
+	SHLQ        $0x02, R8
+	SUBQ        R8, R12
+	VMOVDQU     16(R12), X9
+	VPMOVSXDQ   X9, Y9
+	VMASKMOVPD  64(R11), Y9, Y10
+	VMASKMOVPD  64(R10), Y9, Y9
+	VFMSUB213PD Y10, Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y3, Y3
+	JMP         end
+
+rest3:
+	TESTQ       R8, R8
+	JZ          end
+	LEAQ        lanes<>+0(SB), R12
+	SHLQ        $0x02, R8
+	SUBQ        R8, R12
+	VMOVDQU     16(R12), X9
+	VPMOVSXDQ   X9, Y9
+	VMASKMOVPD  96(R11), Y9, Y10
+	VMASKMOVPD  96(R10), Y9, Y9
+	VFMSUB213PD Y10, Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y4, Y4
+	JMP         end
+
+rest4:
+	TESTQ       R8, R8
+	JZ          end
+	LEAQ        lanes<>+0(SB), R12
+	SHLQ        $0x02, R8
+	SUBQ        R8, R12
+	VMOVDQU     16(R12), X9
+	VPMOVSXDQ   X9, Y9
+	VMASKMOVPD  128(R11), Y9, Y10
+	VMASKMOVPD  128(R10), Y9, Y9
+	VFMSUB213PD Y10, Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y5, Y5
+	JMP         end
+
+rest5:
+	TESTQ       R8, R8
+	JZ          end
+	LEAQ        lanes<>+0(SB), R12
+	SHLQ        $0x02, R8
+	SUBQ        R8, R12
+	VMOVDQU     16(R12), X9
+	VPMOVSXDQ   X9, Y9
+	VMASKMOVPD  160(R11), Y9, Y10
+	VMASKMOVPD  160(R10), Y9, Y9
+	VFMSUB213PD Y10, Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y6, Y6
+	JMP         end
+
+rest6:
+	TESTQ       R8, R8
+	JZ          end
+	LEAQ        lanes<>+0(SB), R12
+	SHLQ        $0x02, R8
+	SUBQ        R8, R12
+	VMOVDQU     16(R12), X9
+	VPMOVSXDQ   X9, Y9
+	VMASKMOVPD  192(R11), Y9, Y10
+	VMASKMOVPD  192(R10), Y9, Y9
+	VFMSUB213PD Y10, Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y7, Y7
+	JMP         end
+
+rest7:
+	TESTQ       R8, R8
+	JZ          end
+	LEAQ        lanes<>+0(SB), R12
+	SHLQ        $0x02, R8
+	SUBQ        R8, R12
+	VMOVDQU     16(R12), X9
+	VPMOVSXDQ   X9, Y9
+	VMASKMOVPD  224(R11), Y9, Y10
+	VMASKMOVPD  224(R10), Y9, Y9
 	VFMSUB213PD Y10, Y0, Y9
 	VMULPD      Y9, Y9, Y9
 	VADDPD      Y9, Y8, Y8

@@ -41,6 +41,26 @@ func (kern Kernels) squaredDistances(out []float64, rows []float32, ld int, ids 
 	squaredDistancesNEON(unsafe.SliceData(out), unsafe.SliceData(rows), ld, unsafe.SliceData(ids), len(ids), unsafe.SliceData(q), len(q), ahead)
 }
 
+func (kern Kernels) dots64(out, rows []float64, ld int, ids []uint32, q []float64) {
+	if kern == Generic || len(ids) == 0 || len(q) == 0 {
+		Dots64(out, rows, ld, ids, q)
+		return
+	}
+	_ = rows[int(slices.Max(ids))*ld:][:len(q)]
+	ahead := max(1, fetched/8/len(q))
+	dots64NEON(unsafe.SliceData(out), unsafe.SliceData(rows), ld, unsafe.SliceData(ids), len(ids), unsafe.SliceData(q), len(q), ahead)
+}
+
+func (kern Kernels) squaredDistances64(out, rows []float64, ld int, ids []uint32, q []float64) {
+	if kern == Generic || len(ids) == 0 || len(q) == 0 {
+		SquaredDistances64(out, rows, ld, ids, q)
+		return
+	}
+	_ = rows[int(slices.Max(ids))*ld:][:len(q)]
+	ahead := max(1, fetched/8/len(q))
+	squaredDistances64NEON(unsafe.SliceData(out), unsafe.SliceData(rows), ld, unsafe.SliceData(ids), len(ids), unsafe.SliceData(q), len(q), ahead)
+}
+
 func (kern Kernels) dotSquares(a, q []float32) (sum, squares float64) {
 	if kern == Generic {
 		return DotSquares(a, q)
@@ -119,7 +139,7 @@ func (Kernels) fwhtBlocks(x []float32, sign *float32, block int, f float32) {
 	}
 }
 
-func (Kernels) prefetch([]float32) {}
+func (Kernels) prefetchBytes([]byte) {}
 
 func (kern Kernels) permute(dst, src []float32, perm []uint32) {
 	n := 0

@@ -803,6 +803,433 @@ end41:
 	BNE row38
 	RET
 
+// func dots64NEON(out *float64, rows *float64, ld int, ids *uint32, count int, q *float64, n, ahead int)
+TEXT ·dots64NEON(SB), NOSPLIT, $0-64
+	MOVD out+0(FP), R0
+	MOVD rows+8(FP), R1
+	MOVD ld+16(FP), R2
+	MOVD ids+24(FP), R3
+	MOVD count+32(FP), R4
+	MOVD ahead+56(FP), R5
+	LSL $3, R2, R2
+	CMP R5, R4
+	CSEL LT, R4, R5, R12
+
+early74:
+	SUB $1, R12, R12
+	MOVWU (R3)(R12<<2), R8
+	MADD R2, R1, R8, R8
+	MOVD n+48(FP), R11
+	LSL $3, R11, R11
+
+line75:
+	PRFM (R8), PLDL2KEEP
+	ADD $64, R8, R8
+	SUBS $64, R11, R11
+	BGE line75
+	CBNZ R12, early74
+
+row76:
+	SUB $1, R4, R11
+	CMP R5, R11
+	CSEL LT, R11, R5, R12
+	MOVWU (R3)(R12<<2), R8
+	MADD R2, R1, R8, R8
+	MOVWU.P 4(R3), R6
+	MADD R2, R1, R6, R6
+	MOVD q+40(FP), R10
+	MOVD n+48(FP), R11
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	SUBS $32, R11, R11
+	BLT tail78
+
+turn77:
+	PRFM 0(R8), PLDL2KEEP
+	PRFM 64(R8), PLDL2KEEP
+	PRFM 128(R8), PLDL2KEEP
+	PRFM 192(R8), PLDL2KEEP
+	ADD $256, R8, R8
+	FLDPQ 0(R10), (F16, F17)
+	FLDPQ 32(R10), (F18, F19)
+	FLDPQ 0(R6), (F20, F21)
+	FLDPQ 32(R6), (F22, F23)
+	WORD $0x6e70de94 // fmul v20.2d, v20.2d, v16.2d
+	WORD $0x4e74d400 // fadd v0.2d, v0.2d, v20.2d
+	WORD $0x6e71deb5 // fmul v21.2d, v21.2d, v17.2d
+	WORD $0x4e75d421 // fadd v1.2d, v1.2d, v21.2d
+	WORD $0x6e72ded6 // fmul v22.2d, v22.2d, v18.2d
+	WORD $0x4e76d442 // fadd v2.2d, v2.2d, v22.2d
+	WORD $0x6e73def7 // fmul v23.2d, v23.2d, v19.2d
+	WORD $0x4e77d463 // fadd v3.2d, v3.2d, v23.2d
+	FLDPQ 64(R10), (F16, F17)
+	FLDPQ 96(R10), (F18, F19)
+	FLDPQ 64(R6), (F20, F21)
+	FLDPQ 96(R6), (F22, F23)
+	WORD $0x6e70de94 // fmul v20.2d, v20.2d, v16.2d
+	WORD $0x4e74d484 // fadd v4.2d, v4.2d, v20.2d
+	WORD $0x6e71deb5 // fmul v21.2d, v21.2d, v17.2d
+	WORD $0x4e75d4a5 // fadd v5.2d, v5.2d, v21.2d
+	WORD $0x6e72ded6 // fmul v22.2d, v22.2d, v18.2d
+	WORD $0x4e76d4c6 // fadd v6.2d, v6.2d, v22.2d
+	WORD $0x6e73def7 // fmul v23.2d, v23.2d, v19.2d
+	WORD $0x4e77d4e7 // fadd v7.2d, v7.2d, v23.2d
+	FLDPQ 128(R10), (F16, F17)
+	FLDPQ 160(R10), (F18, F19)
+	FLDPQ 128(R6), (F20, F21)
+	FLDPQ 160(R6), (F22, F23)
+	WORD $0x6e70de94 // fmul v20.2d, v20.2d, v16.2d
+	WORD $0x4e74d508 // fadd v8.2d, v8.2d, v20.2d
+	WORD $0x6e71deb5 // fmul v21.2d, v21.2d, v17.2d
+	WORD $0x4e75d529 // fadd v9.2d, v9.2d, v21.2d
+	WORD $0x6e72ded6 // fmul v22.2d, v22.2d, v18.2d
+	WORD $0x4e76d54a // fadd v10.2d, v10.2d, v22.2d
+	WORD $0x6e73def7 // fmul v23.2d, v23.2d, v19.2d
+	WORD $0x4e77d56b // fadd v11.2d, v11.2d, v23.2d
+	FLDPQ 192(R10), (F16, F17)
+	FLDPQ 224(R10), (F18, F19)
+	FLDPQ 192(R6), (F20, F21)
+	FLDPQ 224(R6), (F22, F23)
+	WORD $0x6e70de94 // fmul v20.2d, v20.2d, v16.2d
+	WORD $0x4e74d58c // fadd v12.2d, v12.2d, v20.2d
+	WORD $0x6e71deb5 // fmul v21.2d, v21.2d, v17.2d
+	WORD $0x4e75d5ad // fadd v13.2d, v13.2d, v21.2d
+	WORD $0x6e72ded6 // fmul v22.2d, v22.2d, v18.2d
+	WORD $0x4e76d5ce // fadd v14.2d, v14.2d, v22.2d
+	WORD $0x6e73def7 // fmul v23.2d, v23.2d, v19.2d
+	WORD $0x4e77d5ef // fadd v15.2d, v15.2d, v23.2d
+	ADD $256, R6, R6
+	ADD $256, R10, R10
+	SUBS $32, R11, R11
+	BGE turn77
+
+tail78:
+	ADDS $32, R11, R11
+	BEQ end79
+	SUBS $8, R11, R11
+	BLT rest80
+	FLDPQ 0(R10), (F16, F17)
+	FLDPQ 32(R10), (F18, F19)
+	FLDPQ 0(R6), (F20, F21)
+	FLDPQ 32(R6), (F22, F23)
+	WORD $0x6e70de94 // fmul v20.2d, v20.2d, v16.2d
+	WORD $0x4e74d400 // fadd v0.2d, v0.2d, v20.2d
+	WORD $0x6e71deb5 // fmul v21.2d, v21.2d, v17.2d
+	WORD $0x4e75d421 // fadd v1.2d, v1.2d, v21.2d
+	WORD $0x6e72ded6 // fmul v22.2d, v22.2d, v18.2d
+	WORD $0x4e76d442 // fadd v2.2d, v2.2d, v22.2d
+	WORD $0x6e73def7 // fmul v23.2d, v23.2d, v19.2d
+	WORD $0x4e77d463 // fadd v3.2d, v3.2d, v23.2d
+	SUBS $8, R11, R11
+	BLT rest81
+	FLDPQ 64(R10), (F16, F17)
+	FLDPQ 96(R10), (F18, F19)
+	FLDPQ 64(R6), (F20, F21)
+	FLDPQ 96(R6), (F22, F23)
+	WORD $0x6e70de94 // fmul v20.2d, v20.2d, v16.2d
+	WORD $0x4e74d484 // fadd v4.2d, v4.2d, v20.2d
+	WORD $0x6e71deb5 // fmul v21.2d, v21.2d, v17.2d
+	WORD $0x4e75d4a5 // fadd v5.2d, v5.2d, v21.2d
+	WORD $0x6e72ded6 // fmul v22.2d, v22.2d, v18.2d
+	WORD $0x4e76d4c6 // fadd v6.2d, v6.2d, v22.2d
+	WORD $0x6e73def7 // fmul v23.2d, v23.2d, v19.2d
+	WORD $0x4e77d4e7 // fadd v7.2d, v7.2d, v23.2d
+	SUBS $8, R11, R11
+	BLT rest82
+	FLDPQ 128(R10), (F16, F17)
+	FLDPQ 160(R10), (F18, F19)
+	FLDPQ 128(R6), (F20, F21)
+	FLDPQ 160(R6), (F22, F23)
+	WORD $0x6e70de94 // fmul v20.2d, v20.2d, v16.2d
+	WORD $0x4e74d508 // fadd v8.2d, v8.2d, v20.2d
+	WORD $0x6e71deb5 // fmul v21.2d, v21.2d, v17.2d
+	WORD $0x4e75d529 // fadd v9.2d, v9.2d, v21.2d
+	WORD $0x6e72ded6 // fmul v22.2d, v22.2d, v18.2d
+	WORD $0x4e76d54a // fadd v10.2d, v10.2d, v22.2d
+	WORD $0x6e73def7 // fmul v23.2d, v23.2d, v19.2d
+	WORD $0x4e77d56b // fadd v11.2d, v11.2d, v23.2d
+
+rest83:
+	TBZ $2, R11, none84
+	FLDPQ 192(R10), (F16, F17)
+	FLDPQ 192(R6), (F20, F21)
+	WORD $0x6e70de94 // fmul v20.2d, v20.2d, v16.2d
+	WORD $0x4e74d58c // fadd v12.2d, v12.2d, v20.2d
+	WORD $0x6e71deb5 // fmul v21.2d, v21.2d, v17.2d
+	WORD $0x4e75d5ad // fadd v13.2d, v13.2d, v21.2d
+	TBZ $1, R11, none85
+	FMOVQ 224(R10), F16
+	FMOVQ 224(R6), F20
+	WORD $0x6e70de94 // fmul v20.2d, v20.2d, v16.2d
+	WORD $0x4e74d5ce // fadd v14.2d, v14.2d, v20.2d
+	TBZ $0, R11, none86
+	FMOVD 240(R10), F16
+	FMOVD 240(R6), F20
+	WORD $0x6e70de94 // fmul v20.2d, v20.2d, v16.2d
+	WORD $0x4e74d5ef // fadd v15.2d, v15.2d, v20.2d
+	B end79
+
+none86:
+	B end79
+
+none85:
+	TBZ $0, R11, none87
+	FMOVD 224(R10), F16
+	FMOVD 224(R6), F20
+	WORD $0x6e70de94 // fmul v20.2d, v20.2d, v16.2d
+	WORD $0x4e74d5ce // fadd v14.2d, v14.2d, v20.2d
+	B end79
+
+none87:
+	B end79
+
+none84:
+	TBZ $1, R11, none88
+	FMOVQ 192(R10), F16
+	FMOVQ 192(R6), F20
+	WORD $0x6e70de94 // fmul v20.2d, v20.2d, v16.2d
+	WORD $0x4e74d58c // fadd v12.2d, v12.2d, v20.2d
+	TBZ $0, R11, none89
+	FMOVD 208(R10), F16
+	FMOVD 208(R6), F20
+	WORD $0x6e70de94 // fmul v20.2d, v20.2d, v16.2d
+	WORD $0x4e74d5ad // fadd v13.2d, v13.2d, v20.2d
+	B end79
+
+none89:
+	B end79
+
+none88:
+	TBZ $0, R11, none90
+	FMOVD 192(R10), F16
+	FMOVD 192(R6), F20
+	WORD $0x6e70de94 // fmul v20.2d, v20.2d, v16.2d
+	WORD $0x4e74d58c // fadd v12.2d, v12.2d, v20.2d
+	B end79
+
+none90:
+	B end79
+
+rest82:
+	TBZ $2, R11, none91
+	FLDPQ 128(R10), (F16, F17)
+	FLDPQ 128(R6), (F20, F21)
+	WORD $0x6e70de94 // fmul v20.2d, v20.2d, v16.2d
+	WORD $0x4e74d508 // fadd v8.2d, v8.2d, v20.2d
+	WORD $0x6e71deb5 // fmul v21.2d, v21.2d, v17.2d
+	WORD $0x4e75d529 // fadd v9.2d, v9.2d, v21.2d
+	TBZ $1, R11, none92
+	FMOVQ 160(R10), F16
+	FMOVQ 160(R6), F20
+	WORD $0x6e70de94 // fmul v20.2d, v20.2d, v16.2d
+	WORD $0x4e74d54a // fadd v10.2d, v10.2d, v20.2d
+	TBZ $0, R11, none93
+	FMOVD 176(R10), F16
+	FMOVD 176(R6), F20
+	WORD $0x6e70de94 // fmul v20.2d, v20.2d, v16.2d
+	WORD $0x4e74d56b // fadd v11.2d, v11.2d, v20.2d
+	B end79
+
+none93:
+	B end79
+
+none92:
+	TBZ $0, R11, none94
+	FMOVD 160(R10), F16
+	FMOVD 160(R6), F20
+	WORD $0x6e70de94 // fmul v20.2d, v20.2d, v16.2d
+	WORD $0x4e74d54a // fadd v10.2d, v10.2d, v20.2d
+	B end79
+
+none94:
+	B end79
+
+none91:
+	TBZ $1, R11, none95
+	FMOVQ 128(R10), F16
+	FMOVQ 128(R6), F20
+	WORD $0x6e70de94 // fmul v20.2d, v20.2d, v16.2d
+	WORD $0x4e74d508 // fadd v8.2d, v8.2d, v20.2d
+	TBZ $0, R11, none96
+	FMOVD 144(R10), F16
+	FMOVD 144(R6), F20
+	WORD $0x6e70de94 // fmul v20.2d, v20.2d, v16.2d
+	WORD $0x4e74d529 // fadd v9.2d, v9.2d, v20.2d
+	B end79
+
+none96:
+	B end79
+
+none95:
+	TBZ $0, R11, none97
+	FMOVD 128(R10), F16
+	FMOVD 128(R6), F20
+	WORD $0x6e70de94 // fmul v20.2d, v20.2d, v16.2d
+	WORD $0x4e74d508 // fadd v8.2d, v8.2d, v20.2d
+	B end79
+
+none97:
+	B end79
+
+rest81:
+	TBZ $2, R11, none98
+	FLDPQ 64(R10), (F16, F17)
+	FLDPQ 64(R6), (F20, F21)
+	WORD $0x6e70de94 // fmul v20.2d, v20.2d, v16.2d
+	WORD $0x4e74d484 // fadd v4.2d, v4.2d, v20.2d
+	WORD $0x6e71deb5 // fmul v21.2d, v21.2d, v17.2d
+	WORD $0x4e75d4a5 // fadd v5.2d, v5.2d, v21.2d
+	TBZ $1, R11, none99
+	FMOVQ 96(R10), F16
+	FMOVQ 96(R6), F20
+	WORD $0x6e70de94 // fmul v20.2d, v20.2d, v16.2d
+	WORD $0x4e74d4c6 // fadd v6.2d, v6.2d, v20.2d
+	TBZ $0, R11, none100
+	FMOVD 112(R10), F16
+	FMOVD 112(R6), F20
+	WORD $0x6e70de94 // fmul v20.2d, v20.2d, v16.2d
+	WORD $0x4e74d4e7 // fadd v7.2d, v7.2d, v20.2d
+	B end79
+
+none100:
+	B end79
+
+none99:
+	TBZ $0, R11, none101
+	FMOVD 96(R10), F16
+	FMOVD 96(R6), F20
+	WORD $0x6e70de94 // fmul v20.2d, v20.2d, v16.2d
+	WORD $0x4e74d4c6 // fadd v6.2d, v6.2d, v20.2d
+	B end79
+
+none101:
+	B end79
+
+none98:
+	TBZ $1, R11, none102
+	FMOVQ 64(R10), F16
+	FMOVQ 64(R6), F20
+	WORD $0x6e70de94 // fmul v20.2d, v20.2d, v16.2d
+	WORD $0x4e74d484 // fadd v4.2d, v4.2d, v20.2d
+	TBZ $0, R11, none103
+	FMOVD 80(R10), F16
+	FMOVD 80(R6), F20
+	WORD $0x6e70de94 // fmul v20.2d, v20.2d, v16.2d
+	WORD $0x4e74d4a5 // fadd v5.2d, v5.2d, v20.2d
+	B end79
+
+none103:
+	B end79
+
+none102:
+	TBZ $0, R11, none104
+	FMOVD 64(R10), F16
+	FMOVD 64(R6), F20
+	WORD $0x6e70de94 // fmul v20.2d, v20.2d, v16.2d
+	WORD $0x4e74d484 // fadd v4.2d, v4.2d, v20.2d
+	B end79
+
+none104:
+	B end79
+
+rest80:
+	TBZ $2, R11, none105
+	FLDPQ 0(R10), (F16, F17)
+	FLDPQ 0(R6), (F20, F21)
+	WORD $0x6e70de94 // fmul v20.2d, v20.2d, v16.2d
+	WORD $0x4e74d400 // fadd v0.2d, v0.2d, v20.2d
+	WORD $0x6e71deb5 // fmul v21.2d, v21.2d, v17.2d
+	WORD $0x4e75d421 // fadd v1.2d, v1.2d, v21.2d
+	TBZ $1, R11, none106
+	FMOVQ 32(R10), F16
+	FMOVQ 32(R6), F20
+	WORD $0x6e70de94 // fmul v20.2d, v20.2d, v16.2d
+	WORD $0x4e74d442 // fadd v2.2d, v2.2d, v20.2d
+	TBZ $0, R11, none107
+	FMOVD 48(R10), F16
+	FMOVD 48(R6), F20
+	WORD $0x6e70de94 // fmul v20.2d, v20.2d, v16.2d
+	WORD $0x4e74d463 // fadd v3.2d, v3.2d, v20.2d
+	B end79
+
+none107:
+	B end79
+
+none106:
+	TBZ $0, R11, none108
+	FMOVD 32(R10), F16
+	FMOVD 32(R6), F20
+	WORD $0x6e70de94 // fmul v20.2d, v20.2d, v16.2d
+	WORD $0x4e74d442 // fadd v2.2d, v2.2d, v20.2d
+	B end79
+
+none108:
+	B end79
+
+none105:
+	TBZ $1, R11, none109
+	FMOVQ 0(R10), F16
+	FMOVQ 0(R6), F20
+	WORD $0x6e70de94 // fmul v20.2d, v20.2d, v16.2d
+	WORD $0x4e74d400 // fadd v0.2d, v0.2d, v20.2d
+	TBZ $0, R11, none110
+	FMOVD 16(R10), F16
+	FMOVD 16(R6), F20
+	WORD $0x6e70de94 // fmul v20.2d, v20.2d, v16.2d
+	WORD $0x4e74d421 // fadd v1.2d, v1.2d, v20.2d
+	B end79
+
+none110:
+	B end79
+
+none109:
+	TBZ $0, R11, none111
+	FMOVD 0(R10), F16
+	FMOVD 0(R6), F20
+	WORD $0x6e70de94 // fmul v20.2d, v20.2d, v16.2d
+	WORD $0x4e74d400 // fadd v0.2d, v0.2d, v20.2d
+	B end79
+
+none111:
+	B end79
+
+end79:
+	WORD $0x4e68d400 // fadd v0.2d, v0.2d, v8.2d
+	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
+	WORD $0x4e6ad442 // fadd v2.2d, v2.2d, v10.2d
+	WORD $0x4e6bd463 // fadd v3.2d, v3.2d, v11.2d
+	WORD $0x4e6cd484 // fadd v4.2d, v4.2d, v12.2d
+	WORD $0x4e6dd4a5 // fadd v5.2d, v5.2d, v13.2d
+	WORD $0x4e6ed4c6 // fadd v6.2d, v6.2d, v14.2d
+	WORD $0x4e6fd4e7 // fadd v7.2d, v7.2d, v15.2d
+	WORD $0x4e64d400 // fadd v0.2d, v0.2d, v4.2d
+	WORD $0x4e65d421 // fadd v1.2d, v1.2d, v5.2d
+	WORD $0x4e66d442 // fadd v2.2d, v2.2d, v6.2d
+	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
+	WORD $0x4e62d400 // fadd v0.2d, v0.2d, v2.2d
+	WORD $0x4e63d421 // fadd v1.2d, v1.2d, v3.2d
+	WORD $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
+	WORD $0x6e60d400 // faddp v0.2d, v0.2d, v0.2d
+	PRFM (R8), PLDL2KEEP
+	FMOVD.P F0, 8(R0)
+	SUBS $1, R4, R4
+	BNE row76
+	RET
+
 // func squaredDistanceNEON(a *float32, q *float64, n int) (sum float64)
 TEXT ·squaredDistanceNEON(SB), NOSPLIT, $0-32
 	MOVD a+0(FP), R0
@@ -825,9 +1252,9 @@ TEXT ·squaredDistanceNEON(SB), NOSPLIT, $0-32
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
 	SUBS $32, R2, R2
-	BLT tail75
+	BLT tail113
 
-turn74:
+turn112:
 	FLDPQ 0(R1), (F16, F17)
 	FLDPQ 32(R1), (F18, F19)
 	FLDPQ 0(R0), (F20, F21)
@@ -907,13 +1334,13 @@ turn74:
 	ADD $128, R0, R0
 	ADD $256, R1, R1
 	SUBS $32, R2, R2
-	BGE turn74
+	BGE turn112
 
-tail75:
+tail113:
 	ADDS $32, R2, R2
-	BEQ end76
+	BEQ end114
 	SUBS $8, R2, R2
-	BLT rest77
+	BLT rest115
 	FLDPQ 0(R1), (F16, F17)
 	FLDPQ 32(R1), (F18, F19)
 	FLDPQ 0(R0), (F20, F21)
@@ -934,7 +1361,7 @@ tail75:
 	WORD $0x6e77def7 // fmul v23.2d, v23.2d, v23.2d
 	WORD $0x4e77d463 // fadd v3.2d, v3.2d, v23.2d
 	SUBS $8, R2, R2
-	BLT rest78
+	BLT rest116
 	FLDPQ 64(R1), (F16, F17)
 	FLDPQ 96(R1), (F18, F19)
 	FLDPQ 32(R0), (F20, F21)
@@ -955,7 +1382,7 @@ tail75:
 	WORD $0x6e77def7 // fmul v23.2d, v23.2d, v23.2d
 	WORD $0x4e77d4e7 // fadd v7.2d, v7.2d, v23.2d
 	SUBS $8, R2, R2
-	BLT rest79
+	BLT rest117
 	FLDPQ 128(R1), (F16, F17)
 	FLDPQ 160(R1), (F18, F19)
 	FLDPQ 64(R0), (F20, F21)
@@ -976,8 +1403,8 @@ tail75:
 	WORD $0x6e77def7 // fmul v23.2d, v23.2d, v23.2d
 	WORD $0x4e77d56b // fadd v11.2d, v11.2d, v23.2d
 
-rest80:
-	TBZ $2, R2, none81
+rest118:
+	TBZ $2, R2, none119
 	FLDPQ 192(R1), (F16, F17)
 	FMOVQ 96(R0), F20
 	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
@@ -988,73 +1415,73 @@ rest80:
 	WORD $0x4ef6d636 // fsub v22.2d, v17.2d, v22.2d
 	WORD $0x6e76ded6 // fmul v22.2d, v22.2d, v22.2d
 	WORD $0x4e76d5ad // fadd v13.2d, v13.2d, v22.2d
-	TBZ $1, R2, none82
+	TBZ $1, R2, none120
 	FMOVQ 224(R1), F16
 	FMOVD 112(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d5ce // fadd v14.2d, v14.2d, v20.2d
-	TBZ $0, R2, none83
+	TBZ $0, R2, none121
 	FMOVD 240(R1), F16
 	FMOVS 120(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d5ef // fadd v15.2d, v15.2d, v20.2d
-	B end76
+	B end114
 
-none83:
-	B end76
+none121:
+	B end114
 
-none82:
-	TBZ $0, R2, none84
+none120:
+	TBZ $0, R2, none122
 	FMOVD 224(R1), F16
 	FMOVS 112(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d5ce // fadd v14.2d, v14.2d, v20.2d
-	B end76
+	B end114
 
-none84:
-	B end76
+none122:
+	B end114
 
-none81:
-	TBZ $1, R2, none85
+none119:
+	TBZ $1, R2, none123
 	FMOVQ 192(R1), F16
 	FMOVD 96(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d58c // fadd v12.2d, v12.2d, v20.2d
-	TBZ $0, R2, none86
+	TBZ $0, R2, none124
 	FMOVD 208(R1), F16
 	FMOVS 104(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d5ad // fadd v13.2d, v13.2d, v20.2d
-	B end76
+	B end114
 
-none86:
-	B end76
+none124:
+	B end114
 
-none85:
-	TBZ $0, R2, none87
+none123:
+	TBZ $0, R2, none125
 	FMOVD 192(R1), F16
 	FMOVS 96(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d58c // fadd v12.2d, v12.2d, v20.2d
-	B end76
+	B end114
 
-none87:
-	B end76
+none125:
+	B end114
 
-rest79:
-	TBZ $2, R2, none88
+rest117:
+	TBZ $2, R2, none126
 	FLDPQ 128(R1), (F16, F17)
 	FMOVQ 64(R0), F20
 	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
@@ -1065,73 +1492,73 @@ rest79:
 	WORD $0x4ef6d636 // fsub v22.2d, v17.2d, v22.2d
 	WORD $0x6e76ded6 // fmul v22.2d, v22.2d, v22.2d
 	WORD $0x4e76d529 // fadd v9.2d, v9.2d, v22.2d
-	TBZ $1, R2, none89
+	TBZ $1, R2, none127
 	FMOVQ 160(R1), F16
 	FMOVD 80(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d54a // fadd v10.2d, v10.2d, v20.2d
-	TBZ $0, R2, none90
+	TBZ $0, R2, none128
 	FMOVD 176(R1), F16
 	FMOVS 88(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d56b // fadd v11.2d, v11.2d, v20.2d
-	B end76
+	B end114
 
-none90:
-	B end76
+none128:
+	B end114
 
-none89:
-	TBZ $0, R2, none91
+none127:
+	TBZ $0, R2, none129
 	FMOVD 160(R1), F16
 	FMOVS 80(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d54a // fadd v10.2d, v10.2d, v20.2d
-	B end76
+	B end114
 
-none91:
-	B end76
+none129:
+	B end114
 
-none88:
-	TBZ $1, R2, none92
+none126:
+	TBZ $1, R2, none130
 	FMOVQ 128(R1), F16
 	FMOVD 64(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d508 // fadd v8.2d, v8.2d, v20.2d
-	TBZ $0, R2, none93
+	TBZ $0, R2, none131
 	FMOVD 144(R1), F16
 	FMOVS 72(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d529 // fadd v9.2d, v9.2d, v20.2d
-	B end76
+	B end114
 
-none93:
-	B end76
+none131:
+	B end114
 
-none92:
-	TBZ $0, R2, none94
+none130:
+	TBZ $0, R2, none132
 	FMOVD 128(R1), F16
 	FMOVS 64(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d508 // fadd v8.2d, v8.2d, v20.2d
-	B end76
+	B end114
 
-none94:
-	B end76
+none132:
+	B end114
 
-rest78:
-	TBZ $2, R2, none95
+rest116:
+	TBZ $2, R2, none133
 	FLDPQ 64(R1), (F16, F17)
 	FMOVQ 32(R0), F20
 	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
@@ -1142,73 +1569,73 @@ rest78:
 	WORD $0x4ef6d636 // fsub v22.2d, v17.2d, v22.2d
 	WORD $0x6e76ded6 // fmul v22.2d, v22.2d, v22.2d
 	WORD $0x4e76d4a5 // fadd v5.2d, v5.2d, v22.2d
-	TBZ $1, R2, none96
+	TBZ $1, R2, none134
 	FMOVQ 96(R1), F16
 	FMOVD 48(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d4c6 // fadd v6.2d, v6.2d, v20.2d
-	TBZ $0, R2, none97
+	TBZ $0, R2, none135
 	FMOVD 112(R1), F16
 	FMOVS 56(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d4e7 // fadd v7.2d, v7.2d, v20.2d
-	B end76
+	B end114
 
-none97:
-	B end76
+none135:
+	B end114
 
-none96:
-	TBZ $0, R2, none98
+none134:
+	TBZ $0, R2, none136
 	FMOVD 96(R1), F16
 	FMOVS 48(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d4c6 // fadd v6.2d, v6.2d, v20.2d
-	B end76
+	B end114
 
-none98:
-	B end76
+none136:
+	B end114
 
-none95:
-	TBZ $1, R2, none99
+none133:
+	TBZ $1, R2, none137
 	FMOVQ 64(R1), F16
 	FMOVD 32(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d484 // fadd v4.2d, v4.2d, v20.2d
-	TBZ $0, R2, none100
+	TBZ $0, R2, none138
 	FMOVD 80(R1), F16
 	FMOVS 40(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d4a5 // fadd v5.2d, v5.2d, v20.2d
-	B end76
+	B end114
 
-none100:
-	B end76
+none138:
+	B end114
 
-none99:
-	TBZ $0, R2, none101
+none137:
+	TBZ $0, R2, none139
 	FMOVD 64(R1), F16
 	FMOVS 32(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d484 // fadd v4.2d, v4.2d, v20.2d
-	B end76
+	B end114
 
-none101:
-	B end76
+none139:
+	B end114
 
-rest77:
-	TBZ $2, R2, none102
+rest115:
+	TBZ $2, R2, none140
 	FLDPQ 0(R1), (F16, F17)
 	FMOVQ 0(R0), F20
 	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
@@ -1219,72 +1646,72 @@ rest77:
 	WORD $0x4ef6d636 // fsub v22.2d, v17.2d, v22.2d
 	WORD $0x6e76ded6 // fmul v22.2d, v22.2d, v22.2d
 	WORD $0x4e76d421 // fadd v1.2d, v1.2d, v22.2d
-	TBZ $1, R2, none103
+	TBZ $1, R2, none141
 	FMOVQ 32(R1), F16
 	FMOVD 16(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d442 // fadd v2.2d, v2.2d, v20.2d
-	TBZ $0, R2, none104
+	TBZ $0, R2, none142
 	FMOVD 48(R1), F16
 	FMOVS 24(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d463 // fadd v3.2d, v3.2d, v20.2d
-	B end76
+	B end114
 
-none104:
-	B end76
+none142:
+	B end114
 
-none103:
-	TBZ $0, R2, none105
+none141:
+	TBZ $0, R2, none143
 	FMOVD 32(R1), F16
 	FMOVS 16(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d442 // fadd v2.2d, v2.2d, v20.2d
-	B end76
+	B end114
 
-none105:
-	B end76
+none143:
+	B end114
 
-none102:
-	TBZ $1, R2, none106
+none140:
+	TBZ $1, R2, none144
 	FMOVQ 0(R1), F16
 	FMOVD 0(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d400 // fadd v0.2d, v0.2d, v20.2d
-	TBZ $0, R2, none107
+	TBZ $0, R2, none145
 	FMOVD 16(R1), F16
 	FMOVS 8(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d421 // fadd v1.2d, v1.2d, v20.2d
-	B end76
+	B end114
 
-none107:
-	B end76
+none145:
+	B end114
 
-none106:
-	TBZ $0, R2, none108
+none144:
+	TBZ $0, R2, none146
 	FMOVD 0(R1), F16
 	FMOVS 0(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d400 // fadd v0.2d, v0.2d, v20.2d
-	B end76
+	B end114
 
-none108:
-	B end76
+none146:
+	B end114
 
-end76:
+end114:
 	WORD $0x4e68d400 // fadd v0.2d, v0.2d, v8.2d
 	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
 	WORD $0x4e6ad442 // fadd v2.2d, v2.2d, v10.2d
@@ -1316,21 +1743,21 @@ TEXT ·squaredDistancesNEON(SB), NOSPLIT, $0-64
 	CMP R5, R4
 	CSEL LT, R4, R5, R12
 
-early109:
+early147:
 	SUB $1, R12, R12
 	MOVWU (R3)(R12<<2), R8
 	MADD R2, R1, R8, R8
 	MOVD n+48(FP), R11
 	LSL $2, R11, R11
 
-line110:
+line148:
 	PRFM (R8), PLDL2KEEP
 	ADD $64, R8, R8
 	SUBS $64, R11, R11
-	BGE line110
-	CBNZ R12, early109
+	BGE line148
+	CBNZ R12, early147
 
-row111:
+row149:
 	SUB $1, R4, R11
 	CMP R5, R11
 	CSEL LT, R11, R5, R12
@@ -1357,9 +1784,9 @@ row111:
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
 	SUBS $32, R11, R11
-	BLT tail113
+	BLT tail151
 
-turn112:
+turn150:
 	PRFM 0(R8), PLDL2KEEP
 	PRFM 64(R8), PLDL2KEEP
 	ADD $128, R8, R8
@@ -1442,13 +1869,13 @@ turn112:
 	ADD $128, R6, R6
 	ADD $256, R10, R10
 	SUBS $32, R11, R11
-	BGE turn112
+	BGE turn150
 
-tail113:
+tail151:
 	ADDS $32, R11, R11
-	BEQ end114
+	BEQ end152
 	SUBS $8, R11, R11
-	BLT rest115
+	BLT rest153
 	FLDPQ 0(R10), (F16, F17)
 	FLDPQ 32(R10), (F18, F19)
 	FLDPQ 0(R6), (F20, F21)
@@ -1469,7 +1896,7 @@ tail113:
 	WORD $0x6e77def7 // fmul v23.2d, v23.2d, v23.2d
 	WORD $0x4e77d463 // fadd v3.2d, v3.2d, v23.2d
 	SUBS $8, R11, R11
-	BLT rest116
+	BLT rest154
 	FLDPQ 64(R10), (F16, F17)
 	FLDPQ 96(R10), (F18, F19)
 	FLDPQ 32(R6), (F20, F21)
@@ -1490,7 +1917,7 @@ tail113:
 	WORD $0x6e77def7 // fmul v23.2d, v23.2d, v23.2d
 	WORD $0x4e77d4e7 // fadd v7.2d, v7.2d, v23.2d
 	SUBS $8, R11, R11
-	BLT rest117
+	BLT rest155
 	FLDPQ 128(R10), (F16, F17)
 	FLDPQ 160(R10), (F18, F19)
 	FLDPQ 64(R6), (F20, F21)
@@ -1511,8 +1938,8 @@ tail113:
 	WORD $0x6e77def7 // fmul v23.2d, v23.2d, v23.2d
 	WORD $0x4e77d56b // fadd v11.2d, v11.2d, v23.2d
 
-rest118:
-	TBZ $2, R11, none119
+rest156:
+	TBZ $2, R11, none157
 	FLDPQ 192(R10), (F16, F17)
 	FMOVQ 96(R6), F20
 	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
@@ -1523,73 +1950,73 @@ rest118:
 	WORD $0x4ef6d636 // fsub v22.2d, v17.2d, v22.2d
 	WORD $0x6e76ded6 // fmul v22.2d, v22.2d, v22.2d
 	WORD $0x4e76d5ad // fadd v13.2d, v13.2d, v22.2d
-	TBZ $1, R11, none120
+	TBZ $1, R11, none158
 	FMOVQ 224(R10), F16
 	FMOVD 112(R6), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d5ce // fadd v14.2d, v14.2d, v20.2d
-	TBZ $0, R11, none121
+	TBZ $0, R11, none159
 	FMOVD 240(R10), F16
 	FMOVS 120(R6), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d5ef // fadd v15.2d, v15.2d, v20.2d
-	B end114
+	B end152
 
-none121:
-	B end114
+none159:
+	B end152
 
-none120:
-	TBZ $0, R11, none122
+none158:
+	TBZ $0, R11, none160
 	FMOVD 224(R10), F16
 	FMOVS 112(R6), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d5ce // fadd v14.2d, v14.2d, v20.2d
-	B end114
+	B end152
 
-none122:
-	B end114
+none160:
+	B end152
 
-none119:
-	TBZ $1, R11, none123
+none157:
+	TBZ $1, R11, none161
 	FMOVQ 192(R10), F16
 	FMOVD 96(R6), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d58c // fadd v12.2d, v12.2d, v20.2d
-	TBZ $0, R11, none124
+	TBZ $0, R11, none162
 	FMOVD 208(R10), F16
 	FMOVS 104(R6), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d5ad // fadd v13.2d, v13.2d, v20.2d
-	B end114
+	B end152
 
-none124:
-	B end114
+none162:
+	B end152
 
-none123:
-	TBZ $0, R11, none125
+none161:
+	TBZ $0, R11, none163
 	FMOVD 192(R10), F16
 	FMOVS 96(R6), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d58c // fadd v12.2d, v12.2d, v20.2d
-	B end114
+	B end152
 
-none125:
-	B end114
+none163:
+	B end152
 
-rest117:
-	TBZ $2, R11, none126
+rest155:
+	TBZ $2, R11, none164
 	FLDPQ 128(R10), (F16, F17)
 	FMOVQ 64(R6), F20
 	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
@@ -1600,73 +2027,73 @@ rest117:
 	WORD $0x4ef6d636 // fsub v22.2d, v17.2d, v22.2d
 	WORD $0x6e76ded6 // fmul v22.2d, v22.2d, v22.2d
 	WORD $0x4e76d529 // fadd v9.2d, v9.2d, v22.2d
-	TBZ $1, R11, none127
+	TBZ $1, R11, none165
 	FMOVQ 160(R10), F16
 	FMOVD 80(R6), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d54a // fadd v10.2d, v10.2d, v20.2d
-	TBZ $0, R11, none128
+	TBZ $0, R11, none166
 	FMOVD 176(R10), F16
 	FMOVS 88(R6), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d56b // fadd v11.2d, v11.2d, v20.2d
-	B end114
+	B end152
 
-none128:
-	B end114
+none166:
+	B end152
 
-none127:
-	TBZ $0, R11, none129
+none165:
+	TBZ $0, R11, none167
 	FMOVD 160(R10), F16
 	FMOVS 80(R6), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d54a // fadd v10.2d, v10.2d, v20.2d
-	B end114
+	B end152
 
-none129:
-	B end114
+none167:
+	B end152
 
-none126:
-	TBZ $1, R11, none130
+none164:
+	TBZ $1, R11, none168
 	FMOVQ 128(R10), F16
 	FMOVD 64(R6), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d508 // fadd v8.2d, v8.2d, v20.2d
-	TBZ $0, R11, none131
+	TBZ $0, R11, none169
 	FMOVD 144(R10), F16
 	FMOVS 72(R6), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d529 // fadd v9.2d, v9.2d, v20.2d
-	B end114
+	B end152
 
-none131:
-	B end114
+none169:
+	B end152
 
-none130:
-	TBZ $0, R11, none132
+none168:
+	TBZ $0, R11, none170
 	FMOVD 128(R10), F16
 	FMOVS 64(R6), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d508 // fadd v8.2d, v8.2d, v20.2d
-	B end114
+	B end152
 
-none132:
-	B end114
+none170:
+	B end152
 
-rest116:
-	TBZ $2, R11, none133
+rest154:
+	TBZ $2, R11, none171
 	FLDPQ 64(R10), (F16, F17)
 	FMOVQ 32(R6), F20
 	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
@@ -1677,73 +2104,73 @@ rest116:
 	WORD $0x4ef6d636 // fsub v22.2d, v17.2d, v22.2d
 	WORD $0x6e76ded6 // fmul v22.2d, v22.2d, v22.2d
 	WORD $0x4e76d4a5 // fadd v5.2d, v5.2d, v22.2d
-	TBZ $1, R11, none134
+	TBZ $1, R11, none172
 	FMOVQ 96(R10), F16
 	FMOVD 48(R6), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d4c6 // fadd v6.2d, v6.2d, v20.2d
-	TBZ $0, R11, none135
+	TBZ $0, R11, none173
 	FMOVD 112(R10), F16
 	FMOVS 56(R6), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d4e7 // fadd v7.2d, v7.2d, v20.2d
-	B end114
+	B end152
 
-none135:
-	B end114
+none173:
+	B end152
 
-none134:
-	TBZ $0, R11, none136
+none172:
+	TBZ $0, R11, none174
 	FMOVD 96(R10), F16
 	FMOVS 48(R6), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d4c6 // fadd v6.2d, v6.2d, v20.2d
-	B end114
+	B end152
 
-none136:
-	B end114
+none174:
+	B end152
 
-none133:
-	TBZ $1, R11, none137
+none171:
+	TBZ $1, R11, none175
 	FMOVQ 64(R10), F16
 	FMOVD 32(R6), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d484 // fadd v4.2d, v4.2d, v20.2d
-	TBZ $0, R11, none138
+	TBZ $0, R11, none176
 	FMOVD 80(R10), F16
 	FMOVS 40(R6), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d4a5 // fadd v5.2d, v5.2d, v20.2d
-	B end114
+	B end152
 
-none138:
-	B end114
+none176:
+	B end152
 
-none137:
-	TBZ $0, R11, none139
+none175:
+	TBZ $0, R11, none177
 	FMOVD 64(R10), F16
 	FMOVS 32(R6), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d484 // fadd v4.2d, v4.2d, v20.2d
-	B end114
+	B end152
 
-none139:
-	B end114
+none177:
+	B end152
 
-rest115:
-	TBZ $2, R11, none140
+rest153:
+	TBZ $2, R11, none178
 	FLDPQ 0(R10), (F16, F17)
 	FMOVQ 0(R6), F20
 	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
@@ -1754,72 +2181,72 @@ rest115:
 	WORD $0x4ef6d636 // fsub v22.2d, v17.2d, v22.2d
 	WORD $0x6e76ded6 // fmul v22.2d, v22.2d, v22.2d
 	WORD $0x4e76d421 // fadd v1.2d, v1.2d, v22.2d
-	TBZ $1, R11, none141
+	TBZ $1, R11, none179
 	FMOVQ 32(R10), F16
 	FMOVD 16(R6), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d442 // fadd v2.2d, v2.2d, v20.2d
-	TBZ $0, R11, none142
+	TBZ $0, R11, none180
 	FMOVD 48(R10), F16
 	FMOVS 24(R6), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d463 // fadd v3.2d, v3.2d, v20.2d
-	B end114
+	B end152
 
-none142:
-	B end114
+none180:
+	B end152
 
-none141:
-	TBZ $0, R11, none143
+none179:
+	TBZ $0, R11, none181
 	FMOVD 32(R10), F16
 	FMOVS 16(R6), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d442 // fadd v2.2d, v2.2d, v20.2d
-	B end114
+	B end152
 
-none143:
-	B end114
+none181:
+	B end152
 
-none140:
-	TBZ $1, R11, none144
+none178:
+	TBZ $1, R11, none182
 	FMOVQ 0(R10), F16
 	FMOVD 0(R6), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d400 // fadd v0.2d, v0.2d, v20.2d
-	TBZ $0, R11, none145
+	TBZ $0, R11, none183
 	FMOVD 16(R10), F16
 	FMOVS 8(R6), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d421 // fadd v1.2d, v1.2d, v20.2d
-	B end114
+	B end152
 
-none145:
-	B end114
+none183:
+	B end152
 
-none144:
-	TBZ $0, R11, none146
+none182:
+	TBZ $0, R11, none184
 	FMOVD 0(R10), F16
 	FMOVS 0(R6), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
 	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
 	WORD $0x4e74d400 // fadd v0.2d, v0.2d, v20.2d
-	B end114
+	B end152
 
-none146:
-	B end114
+none184:
+	B end152
 
-end114:
+end152:
 	WORD $0x4e68d400 // fadd v0.2d, v0.2d, v8.2d
 	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
 	WORD $0x4e6ad442 // fadd v2.2d, v2.2d, v10.2d
@@ -1839,7 +2266,494 @@ end114:
 	PRFM (R8), PLDL2KEEP
 	FMOVD.P F0, 8(R0)
 	SUBS $1, R4, R4
-	BNE row111
+	BNE row149
+	RET
+
+// func squaredDistances64NEON(out *float64, rows *float64, ld int, ids *uint32, count int, q *float64, n, ahead int)
+TEXT ·squaredDistances64NEON(SB), NOSPLIT, $0-64
+	MOVD out+0(FP), R0
+	MOVD rows+8(FP), R1
+	MOVD ld+16(FP), R2
+	MOVD ids+24(FP), R3
+	MOVD count+32(FP), R4
+	MOVD ahead+56(FP), R5
+	LSL $3, R2, R2
+	CMP R5, R4
+	CSEL LT, R4, R5, R12
+
+early185:
+	SUB $1, R12, R12
+	MOVWU (R3)(R12<<2), R8
+	MADD R2, R1, R8, R8
+	MOVD n+48(FP), R11
+	LSL $3, R11, R11
+
+line186:
+	PRFM (R8), PLDL2KEEP
+	ADD $64, R8, R8
+	SUBS $64, R11, R11
+	BGE line186
+	CBNZ R12, early185
+
+row187:
+	SUB $1, R4, R11
+	CMP R5, R11
+	CSEL LT, R11, R5, R12
+	MOVWU (R3)(R12<<2), R8
+	MADD R2, R1, R8, R8
+	MOVWU.P 4(R3), R6
+	MADD R2, R1, R6, R6
+	MOVD q+40(FP), R10
+	MOVD n+48(FP), R11
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	SUBS $32, R11, R11
+	BLT tail189
+
+turn188:
+	PRFM 0(R8), PLDL2KEEP
+	PRFM 64(R8), PLDL2KEEP
+	PRFM 128(R8), PLDL2KEEP
+	PRFM 192(R8), PLDL2KEEP
+	ADD $256, R8, R8
+	FLDPQ 0(R10), (F16, F17)
+	FLDPQ 32(R10), (F18, F19)
+	FLDPQ 0(R6), (F20, F21)
+	FLDPQ 32(R6), (F22, F23)
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d400 // fadd v0.2d, v0.2d, v20.2d
+	WORD $0x4ef5d635 // fsub v21.2d, v17.2d, v21.2d
+	WORD $0x6e75deb5 // fmul v21.2d, v21.2d, v21.2d
+	WORD $0x4e75d421 // fadd v1.2d, v1.2d, v21.2d
+	WORD $0x4ef6d656 // fsub v22.2d, v18.2d, v22.2d
+	WORD $0x6e76ded6 // fmul v22.2d, v22.2d, v22.2d
+	WORD $0x4e76d442 // fadd v2.2d, v2.2d, v22.2d
+	WORD $0x4ef7d677 // fsub v23.2d, v19.2d, v23.2d
+	WORD $0x6e77def7 // fmul v23.2d, v23.2d, v23.2d
+	WORD $0x4e77d463 // fadd v3.2d, v3.2d, v23.2d
+	FLDPQ 64(R10), (F16, F17)
+	FLDPQ 96(R10), (F18, F19)
+	FLDPQ 64(R6), (F20, F21)
+	FLDPQ 96(R6), (F22, F23)
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d484 // fadd v4.2d, v4.2d, v20.2d
+	WORD $0x4ef5d635 // fsub v21.2d, v17.2d, v21.2d
+	WORD $0x6e75deb5 // fmul v21.2d, v21.2d, v21.2d
+	WORD $0x4e75d4a5 // fadd v5.2d, v5.2d, v21.2d
+	WORD $0x4ef6d656 // fsub v22.2d, v18.2d, v22.2d
+	WORD $0x6e76ded6 // fmul v22.2d, v22.2d, v22.2d
+	WORD $0x4e76d4c6 // fadd v6.2d, v6.2d, v22.2d
+	WORD $0x4ef7d677 // fsub v23.2d, v19.2d, v23.2d
+	WORD $0x6e77def7 // fmul v23.2d, v23.2d, v23.2d
+	WORD $0x4e77d4e7 // fadd v7.2d, v7.2d, v23.2d
+	FLDPQ 128(R10), (F16, F17)
+	FLDPQ 160(R10), (F18, F19)
+	FLDPQ 128(R6), (F20, F21)
+	FLDPQ 160(R6), (F22, F23)
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d508 // fadd v8.2d, v8.2d, v20.2d
+	WORD $0x4ef5d635 // fsub v21.2d, v17.2d, v21.2d
+	WORD $0x6e75deb5 // fmul v21.2d, v21.2d, v21.2d
+	WORD $0x4e75d529 // fadd v9.2d, v9.2d, v21.2d
+	WORD $0x4ef6d656 // fsub v22.2d, v18.2d, v22.2d
+	WORD $0x6e76ded6 // fmul v22.2d, v22.2d, v22.2d
+	WORD $0x4e76d54a // fadd v10.2d, v10.2d, v22.2d
+	WORD $0x4ef7d677 // fsub v23.2d, v19.2d, v23.2d
+	WORD $0x6e77def7 // fmul v23.2d, v23.2d, v23.2d
+	WORD $0x4e77d56b // fadd v11.2d, v11.2d, v23.2d
+	FLDPQ 192(R10), (F16, F17)
+	FLDPQ 224(R10), (F18, F19)
+	FLDPQ 192(R6), (F20, F21)
+	FLDPQ 224(R6), (F22, F23)
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d58c // fadd v12.2d, v12.2d, v20.2d
+	WORD $0x4ef5d635 // fsub v21.2d, v17.2d, v21.2d
+	WORD $0x6e75deb5 // fmul v21.2d, v21.2d, v21.2d
+	WORD $0x4e75d5ad // fadd v13.2d, v13.2d, v21.2d
+	WORD $0x4ef6d656 // fsub v22.2d, v18.2d, v22.2d
+	WORD $0x6e76ded6 // fmul v22.2d, v22.2d, v22.2d
+	WORD $0x4e76d5ce // fadd v14.2d, v14.2d, v22.2d
+	WORD $0x4ef7d677 // fsub v23.2d, v19.2d, v23.2d
+	WORD $0x6e77def7 // fmul v23.2d, v23.2d, v23.2d
+	WORD $0x4e77d5ef // fadd v15.2d, v15.2d, v23.2d
+	ADD $256, R6, R6
+	ADD $256, R10, R10
+	SUBS $32, R11, R11
+	BGE turn188
+
+tail189:
+	ADDS $32, R11, R11
+	BEQ end190
+	SUBS $8, R11, R11
+	BLT rest191
+	FLDPQ 0(R10), (F16, F17)
+	FLDPQ 32(R10), (F18, F19)
+	FLDPQ 0(R6), (F20, F21)
+	FLDPQ 32(R6), (F22, F23)
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d400 // fadd v0.2d, v0.2d, v20.2d
+	WORD $0x4ef5d635 // fsub v21.2d, v17.2d, v21.2d
+	WORD $0x6e75deb5 // fmul v21.2d, v21.2d, v21.2d
+	WORD $0x4e75d421 // fadd v1.2d, v1.2d, v21.2d
+	WORD $0x4ef6d656 // fsub v22.2d, v18.2d, v22.2d
+	WORD $0x6e76ded6 // fmul v22.2d, v22.2d, v22.2d
+	WORD $0x4e76d442 // fadd v2.2d, v2.2d, v22.2d
+	WORD $0x4ef7d677 // fsub v23.2d, v19.2d, v23.2d
+	WORD $0x6e77def7 // fmul v23.2d, v23.2d, v23.2d
+	WORD $0x4e77d463 // fadd v3.2d, v3.2d, v23.2d
+	SUBS $8, R11, R11
+	BLT rest192
+	FLDPQ 64(R10), (F16, F17)
+	FLDPQ 96(R10), (F18, F19)
+	FLDPQ 64(R6), (F20, F21)
+	FLDPQ 96(R6), (F22, F23)
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d484 // fadd v4.2d, v4.2d, v20.2d
+	WORD $0x4ef5d635 // fsub v21.2d, v17.2d, v21.2d
+	WORD $0x6e75deb5 // fmul v21.2d, v21.2d, v21.2d
+	WORD $0x4e75d4a5 // fadd v5.2d, v5.2d, v21.2d
+	WORD $0x4ef6d656 // fsub v22.2d, v18.2d, v22.2d
+	WORD $0x6e76ded6 // fmul v22.2d, v22.2d, v22.2d
+	WORD $0x4e76d4c6 // fadd v6.2d, v6.2d, v22.2d
+	WORD $0x4ef7d677 // fsub v23.2d, v19.2d, v23.2d
+	WORD $0x6e77def7 // fmul v23.2d, v23.2d, v23.2d
+	WORD $0x4e77d4e7 // fadd v7.2d, v7.2d, v23.2d
+	SUBS $8, R11, R11
+	BLT rest193
+	FLDPQ 128(R10), (F16, F17)
+	FLDPQ 160(R10), (F18, F19)
+	FLDPQ 128(R6), (F20, F21)
+	FLDPQ 160(R6), (F22, F23)
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d508 // fadd v8.2d, v8.2d, v20.2d
+	WORD $0x4ef5d635 // fsub v21.2d, v17.2d, v21.2d
+	WORD $0x6e75deb5 // fmul v21.2d, v21.2d, v21.2d
+	WORD $0x4e75d529 // fadd v9.2d, v9.2d, v21.2d
+	WORD $0x4ef6d656 // fsub v22.2d, v18.2d, v22.2d
+	WORD $0x6e76ded6 // fmul v22.2d, v22.2d, v22.2d
+	WORD $0x4e76d54a // fadd v10.2d, v10.2d, v22.2d
+	WORD $0x4ef7d677 // fsub v23.2d, v19.2d, v23.2d
+	WORD $0x6e77def7 // fmul v23.2d, v23.2d, v23.2d
+	WORD $0x4e77d56b // fadd v11.2d, v11.2d, v23.2d
+
+rest194:
+	TBZ $2, R11, none195
+	FLDPQ 192(R10), (F16, F17)
+	FLDPQ 192(R6), (F20, F21)
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d58c // fadd v12.2d, v12.2d, v20.2d
+	WORD $0x4ef5d635 // fsub v21.2d, v17.2d, v21.2d
+	WORD $0x6e75deb5 // fmul v21.2d, v21.2d, v21.2d
+	WORD $0x4e75d5ad // fadd v13.2d, v13.2d, v21.2d
+	TBZ $1, R11, none196
+	FMOVQ 224(R10), F16
+	FMOVQ 224(R6), F20
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d5ce // fadd v14.2d, v14.2d, v20.2d
+	TBZ $0, R11, none197
+	FMOVD 240(R10), F16
+	FMOVD 240(R6), F20
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d5ef // fadd v15.2d, v15.2d, v20.2d
+	B end190
+
+none197:
+	B end190
+
+none196:
+	TBZ $0, R11, none198
+	FMOVD 224(R10), F16
+	FMOVD 224(R6), F20
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d5ce // fadd v14.2d, v14.2d, v20.2d
+	B end190
+
+none198:
+	B end190
+
+none195:
+	TBZ $1, R11, none199
+	FMOVQ 192(R10), F16
+	FMOVQ 192(R6), F20
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d58c // fadd v12.2d, v12.2d, v20.2d
+	TBZ $0, R11, none200
+	FMOVD 208(R10), F16
+	FMOVD 208(R6), F20
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d5ad // fadd v13.2d, v13.2d, v20.2d
+	B end190
+
+none200:
+	B end190
+
+none199:
+	TBZ $0, R11, none201
+	FMOVD 192(R10), F16
+	FMOVD 192(R6), F20
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d58c // fadd v12.2d, v12.2d, v20.2d
+	B end190
+
+none201:
+	B end190
+
+rest193:
+	TBZ $2, R11, none202
+	FLDPQ 128(R10), (F16, F17)
+	FLDPQ 128(R6), (F20, F21)
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d508 // fadd v8.2d, v8.2d, v20.2d
+	WORD $0x4ef5d635 // fsub v21.2d, v17.2d, v21.2d
+	WORD $0x6e75deb5 // fmul v21.2d, v21.2d, v21.2d
+	WORD $0x4e75d529 // fadd v9.2d, v9.2d, v21.2d
+	TBZ $1, R11, none203
+	FMOVQ 160(R10), F16
+	FMOVQ 160(R6), F20
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d54a // fadd v10.2d, v10.2d, v20.2d
+	TBZ $0, R11, none204
+	FMOVD 176(R10), F16
+	FMOVD 176(R6), F20
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d56b // fadd v11.2d, v11.2d, v20.2d
+	B end190
+
+none204:
+	B end190
+
+none203:
+	TBZ $0, R11, none205
+	FMOVD 160(R10), F16
+	FMOVD 160(R6), F20
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d54a // fadd v10.2d, v10.2d, v20.2d
+	B end190
+
+none205:
+	B end190
+
+none202:
+	TBZ $1, R11, none206
+	FMOVQ 128(R10), F16
+	FMOVQ 128(R6), F20
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d508 // fadd v8.2d, v8.2d, v20.2d
+	TBZ $0, R11, none207
+	FMOVD 144(R10), F16
+	FMOVD 144(R6), F20
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d529 // fadd v9.2d, v9.2d, v20.2d
+	B end190
+
+none207:
+	B end190
+
+none206:
+	TBZ $0, R11, none208
+	FMOVD 128(R10), F16
+	FMOVD 128(R6), F20
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d508 // fadd v8.2d, v8.2d, v20.2d
+	B end190
+
+none208:
+	B end190
+
+rest192:
+	TBZ $2, R11, none209
+	FLDPQ 64(R10), (F16, F17)
+	FLDPQ 64(R6), (F20, F21)
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d484 // fadd v4.2d, v4.2d, v20.2d
+	WORD $0x4ef5d635 // fsub v21.2d, v17.2d, v21.2d
+	WORD $0x6e75deb5 // fmul v21.2d, v21.2d, v21.2d
+	WORD $0x4e75d4a5 // fadd v5.2d, v5.2d, v21.2d
+	TBZ $1, R11, none210
+	FMOVQ 96(R10), F16
+	FMOVQ 96(R6), F20
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d4c6 // fadd v6.2d, v6.2d, v20.2d
+	TBZ $0, R11, none211
+	FMOVD 112(R10), F16
+	FMOVD 112(R6), F20
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d4e7 // fadd v7.2d, v7.2d, v20.2d
+	B end190
+
+none211:
+	B end190
+
+none210:
+	TBZ $0, R11, none212
+	FMOVD 96(R10), F16
+	FMOVD 96(R6), F20
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d4c6 // fadd v6.2d, v6.2d, v20.2d
+	B end190
+
+none212:
+	B end190
+
+none209:
+	TBZ $1, R11, none213
+	FMOVQ 64(R10), F16
+	FMOVQ 64(R6), F20
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d484 // fadd v4.2d, v4.2d, v20.2d
+	TBZ $0, R11, none214
+	FMOVD 80(R10), F16
+	FMOVD 80(R6), F20
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d4a5 // fadd v5.2d, v5.2d, v20.2d
+	B end190
+
+none214:
+	B end190
+
+none213:
+	TBZ $0, R11, none215
+	FMOVD 64(R10), F16
+	FMOVD 64(R6), F20
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d484 // fadd v4.2d, v4.2d, v20.2d
+	B end190
+
+none215:
+	B end190
+
+rest191:
+	TBZ $2, R11, none216
+	FLDPQ 0(R10), (F16, F17)
+	FLDPQ 0(R6), (F20, F21)
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d400 // fadd v0.2d, v0.2d, v20.2d
+	WORD $0x4ef5d635 // fsub v21.2d, v17.2d, v21.2d
+	WORD $0x6e75deb5 // fmul v21.2d, v21.2d, v21.2d
+	WORD $0x4e75d421 // fadd v1.2d, v1.2d, v21.2d
+	TBZ $1, R11, none217
+	FMOVQ 32(R10), F16
+	FMOVQ 32(R6), F20
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d442 // fadd v2.2d, v2.2d, v20.2d
+	TBZ $0, R11, none218
+	FMOVD 48(R10), F16
+	FMOVD 48(R6), F20
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d463 // fadd v3.2d, v3.2d, v20.2d
+	B end190
+
+none218:
+	B end190
+
+none217:
+	TBZ $0, R11, none219
+	FMOVD 32(R10), F16
+	FMOVD 32(R6), F20
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d442 // fadd v2.2d, v2.2d, v20.2d
+	B end190
+
+none219:
+	B end190
+
+none216:
+	TBZ $1, R11, none220
+	FMOVQ 0(R10), F16
+	FMOVQ 0(R6), F20
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d400 // fadd v0.2d, v0.2d, v20.2d
+	TBZ $0, R11, none221
+	FMOVD 16(R10), F16
+	FMOVD 16(R6), F20
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d421 // fadd v1.2d, v1.2d, v20.2d
+	B end190
+
+none221:
+	B end190
+
+none220:
+	TBZ $0, R11, none222
+	FMOVD 0(R10), F16
+	FMOVD 0(R6), F20
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d400 // fadd v0.2d, v0.2d, v20.2d
+	B end190
+
+none222:
+	B end190
+
+end190:
+	WORD $0x4e68d400 // fadd v0.2d, v0.2d, v8.2d
+	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
+	WORD $0x4e6ad442 // fadd v2.2d, v2.2d, v10.2d
+	WORD $0x4e6bd463 // fadd v3.2d, v3.2d, v11.2d
+	WORD $0x4e6cd484 // fadd v4.2d, v4.2d, v12.2d
+	WORD $0x4e6dd4a5 // fadd v5.2d, v5.2d, v13.2d
+	WORD $0x4e6ed4c6 // fadd v6.2d, v6.2d, v14.2d
+	WORD $0x4e6fd4e7 // fadd v7.2d, v7.2d, v15.2d
+	WORD $0x4e64d400 // fadd v0.2d, v0.2d, v4.2d
+	WORD $0x4e65d421 // fadd v1.2d, v1.2d, v5.2d
+	WORD $0x4e66d442 // fadd v2.2d, v2.2d, v6.2d
+	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
+	WORD $0x4e62d400 // fadd v0.2d, v0.2d, v2.2d
+	WORD $0x4e63d421 // fadd v1.2d, v1.2d, v3.2d
+	WORD $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
+	WORD $0x6e60d400 // faddp v0.2d, v0.2d, v0.2d
+	PRFM (R8), PLDL2KEEP
+	FMOVD.P F0, 8(R0)
+	SUBS $1, R4, R4
+	BNE row187
 	RET
 
 // func sumSquaresNEON(x *float32, n int) (sum float64)
@@ -1863,9 +2777,9 @@ TEXT ·sumSquaresNEON(SB), NOSPLIT, $0-24
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
 	SUBS $32, R1, R1
-	BLT tail148
+	BLT tail224
 
-turn147:
+turn223:
 	FLDPQ 0(R0), (F20, F21)
 	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
@@ -1904,13 +2818,13 @@ turn147:
 	WORD $0x4e77ceef // fmla v15.2d, v23.2d, v23.2d
 	ADD $128, R0, R0
 	SUBS $32, R1, R1
-	BGE turn147
+	BGE turn223
 
-tail148:
+tail224:
 	ADDS $32, R1, R1
-	BEQ end149
+	BEQ end225
 	SUBS $8, R1, R1
-	BLT rest150
+	BLT rest226
 	FLDPQ 0(R0), (F20, F21)
 	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
@@ -1921,7 +2835,7 @@ tail148:
 	WORD $0x4e75cea2 // fmla v2.2d, v21.2d, v21.2d
 	WORD $0x4e77cee3 // fmla v3.2d, v23.2d, v23.2d
 	SUBS $8, R1, R1
-	BLT rest151
+	BLT rest227
 	FLDPQ 32(R0), (F20, F21)
 	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
@@ -1932,7 +2846,7 @@ tail148:
 	WORD $0x4e75cea6 // fmla v6.2d, v21.2d, v21.2d
 	WORD $0x4e77cee7 // fmla v7.2d, v23.2d, v23.2d
 	SUBS $8, R1, R1
-	BLT rest152
+	BLT rest228
 	FLDPQ 64(R0), (F20, F21)
 	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
@@ -1943,223 +2857,223 @@ tail148:
 	WORD $0x4e75ceaa // fmla v10.2d, v21.2d, v21.2d
 	WORD $0x4e77ceeb // fmla v11.2d, v23.2d, v23.2d
 
-rest153:
-	TBZ $2, R1, none154
+rest229:
+	TBZ $2, R1, none230
 	FMOVQ 96(R0), F20
 	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4e74ce8c // fmla v12.2d, v20.2d, v20.2d
 	WORD $0x4e76cecd // fmla v13.2d, v22.2d, v22.2d
-	TBZ $1, R1, none155
+	TBZ $1, R1, none231
 	FMOVD 112(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4e74ce8e // fmla v14.2d, v20.2d, v20.2d
-	TBZ $0, R1, none156
+	TBZ $0, R1, none232
 	FMOVS 120(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4e74ce8f // fmla v15.2d, v20.2d, v20.2d
-	B end149
+	B end225
 
-none156:
-	B end149
+none232:
+	B end225
 
-none155:
-	TBZ $0, R1, none157
+none231:
+	TBZ $0, R1, none233
 	FMOVS 112(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4e74ce8e // fmla v14.2d, v20.2d, v20.2d
-	B end149
+	B end225
 
-none157:
-	B end149
+none233:
+	B end225
 
-none154:
-	TBZ $1, R1, none158
+none230:
+	TBZ $1, R1, none234
 	FMOVD 96(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4e74ce8c // fmla v12.2d, v20.2d, v20.2d
-	TBZ $0, R1, none159
+	TBZ $0, R1, none235
 	FMOVS 104(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4e74ce8d // fmla v13.2d, v20.2d, v20.2d
-	B end149
+	B end225
 
-none159:
-	B end149
+none235:
+	B end225
 
-none158:
-	TBZ $0, R1, none160
+none234:
+	TBZ $0, R1, none236
 	FMOVS 96(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4e74ce8c // fmla v12.2d, v20.2d, v20.2d
-	B end149
+	B end225
 
-none160:
-	B end149
+none236:
+	B end225
 
-rest152:
-	TBZ $2, R1, none161
+rest228:
+	TBZ $2, R1, none237
 	FMOVQ 64(R0), F20
 	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4e74ce88 // fmla v8.2d, v20.2d, v20.2d
 	WORD $0x4e76cec9 // fmla v9.2d, v22.2d, v22.2d
-	TBZ $1, R1, none162
+	TBZ $1, R1, none238
 	FMOVD 80(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4e74ce8a // fmla v10.2d, v20.2d, v20.2d
-	TBZ $0, R1, none163
+	TBZ $0, R1, none239
 	FMOVS 88(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4e74ce8b // fmla v11.2d, v20.2d, v20.2d
-	B end149
+	B end225
 
-none163:
-	B end149
+none239:
+	B end225
 
-none162:
-	TBZ $0, R1, none164
+none238:
+	TBZ $0, R1, none240
 	FMOVS 80(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4e74ce8a // fmla v10.2d, v20.2d, v20.2d
-	B end149
+	B end225
 
-none164:
-	B end149
+none240:
+	B end225
 
-none161:
-	TBZ $1, R1, none165
+none237:
+	TBZ $1, R1, none241
 	FMOVD 64(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4e74ce88 // fmla v8.2d, v20.2d, v20.2d
-	TBZ $0, R1, none166
+	TBZ $0, R1, none242
 	FMOVS 72(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4e74ce89 // fmla v9.2d, v20.2d, v20.2d
-	B end149
+	B end225
 
-none166:
-	B end149
+none242:
+	B end225
 
-none165:
-	TBZ $0, R1, none167
+none241:
+	TBZ $0, R1, none243
 	FMOVS 64(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4e74ce88 // fmla v8.2d, v20.2d, v20.2d
-	B end149
+	B end225
 
-none167:
-	B end149
+none243:
+	B end225
 
-rest151:
-	TBZ $2, R1, none168
+rest227:
+	TBZ $2, R1, none244
 	FMOVQ 32(R0), F20
 	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4e74ce84 // fmla v4.2d, v20.2d, v20.2d
 	WORD $0x4e76cec5 // fmla v5.2d, v22.2d, v22.2d
-	TBZ $1, R1, none169
+	TBZ $1, R1, none245
 	FMOVD 48(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4e74ce86 // fmla v6.2d, v20.2d, v20.2d
-	TBZ $0, R1, none170
+	TBZ $0, R1, none246
 	FMOVS 56(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4e74ce87 // fmla v7.2d, v20.2d, v20.2d
-	B end149
+	B end225
 
-none170:
-	B end149
+none246:
+	B end225
 
-none169:
-	TBZ $0, R1, none171
+none245:
+	TBZ $0, R1, none247
 	FMOVS 48(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4e74ce86 // fmla v6.2d, v20.2d, v20.2d
-	B end149
+	B end225
 
-none171:
-	B end149
+none247:
+	B end225
 
-none168:
-	TBZ $1, R1, none172
+none244:
+	TBZ $1, R1, none248
 	FMOVD 32(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4e74ce84 // fmla v4.2d, v20.2d, v20.2d
-	TBZ $0, R1, none173
+	TBZ $0, R1, none249
 	FMOVS 40(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4e74ce85 // fmla v5.2d, v20.2d, v20.2d
-	B end149
+	B end225
 
-none173:
-	B end149
+none249:
+	B end225
 
-none172:
-	TBZ $0, R1, none174
+none248:
+	TBZ $0, R1, none250
 	FMOVS 32(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4e74ce84 // fmla v4.2d, v20.2d, v20.2d
-	B end149
+	B end225
 
-none174:
-	B end149
+none250:
+	B end225
 
-rest150:
-	TBZ $2, R1, none175
+rest226:
+	TBZ $2, R1, none251
 	FMOVQ 0(R0), F20
 	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4e74ce80 // fmla v0.2d, v20.2d, v20.2d
 	WORD $0x4e76cec1 // fmla v1.2d, v22.2d, v22.2d
-	TBZ $1, R1, none176
+	TBZ $1, R1, none252
 	FMOVD 16(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4e74ce82 // fmla v2.2d, v20.2d, v20.2d
-	TBZ $0, R1, none177
+	TBZ $0, R1, none253
 	FMOVS 24(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4e74ce83 // fmla v3.2d, v20.2d, v20.2d
-	B end149
+	B end225
 
-none177:
-	B end149
+none253:
+	B end225
 
-none176:
-	TBZ $0, R1, none178
+none252:
+	TBZ $0, R1, none254
 	FMOVS 16(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4e74ce82 // fmla v2.2d, v20.2d, v20.2d
-	B end149
+	B end225
 
-none178:
-	B end149
+none254:
+	B end225
 
-none175:
-	TBZ $1, R1, none179
+none251:
+	TBZ $1, R1, none255
 	FMOVD 0(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4e74ce80 // fmla v0.2d, v20.2d, v20.2d
-	TBZ $0, R1, none180
+	TBZ $0, R1, none256
 	FMOVS 8(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4e74ce81 // fmla v1.2d, v20.2d, v20.2d
-	B end149
+	B end225
 
-none180:
-	B end149
+none256:
+	B end225
 
-none179:
-	TBZ $0, R1, none181
+none255:
+	TBZ $0, R1, none257
 	FMOVS 0(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4e74ce80 // fmla v0.2d, v20.2d, v20.2d
-	B end149
+	B end225
 
-none181:
-	B end149
+none257:
+	B end225
 
-end149:
+end225:
 	WORD $0x4e68d400 // fadd v0.2d, v0.2d, v8.2d
 	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
 	WORD $0x4e6ad442 // fadd v2.2d, v2.2d, v10.2d
@@ -2201,9 +3115,9 @@ TEXT ·dotSquaresNEON(SB), NOSPLIT, $0-40
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
 	SUBS $16, R2, R2
-	BLT rest183
+	BLT rest259
 
-many182:
+many258:
 	FLDPQ 0(R0), (F16, F17)
 	FLDPQ 0(R1), (F20, F21)
 	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
@@ -2243,10 +3157,10 @@ many182:
 	ADD $64, R0, R0
 	ADD $64, R1, R1
 	SUBS $16, R2, R2
-	BGE many182
+	BGE many258
 
-rest183:
-	TBZ $3, R2, none184
+rest259:
+	TBZ $3, R2, none260
 	FLDPQ 0(R0), (F16, F17)
 	FLDPQ 0(R1), (F20, F21)
 	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
@@ -2268,8 +3182,8 @@ rest183:
 	ADD $32, R0, R0
 	ADD $32, R1, R1
 
-none184:
-	TBZ $2, R2, none185
+none260:
+	TBZ $2, R2, none261
 	FMOVQ 0(R0), F16
 	FMOVQ 0(R1), F20
 	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
@@ -2283,8 +3197,8 @@ none184:
 	ADD $16, R0, R0
 	ADD $16, R1, R1
 
-none185:
-	TBZ $1, R2, none186
+none261:
+	TBZ $1, R2, none262
 	FMOVD 0(R0), F16
 	FMOVD 0(R1), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
@@ -2294,8 +3208,8 @@ none185:
 	ADD $8, R0, R0
 	ADD $8, R1, R1
 
-none186:
-	TBZ $0, R2, none187
+none262:
+	TBZ $0, R2, none263
 	FMOVS 0(R0), F16
 	FMOVS 0(R1), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
@@ -2305,7 +3219,7 @@ none186:
 	ADD $4, R0, R0
 	ADD $4, R1, R1
 
-none187:
+none263:
 	WORD $0x4e64d400 // fadd v0.2d, v0.2d, v4.2d
 	WORD $0x4e65d421 // fadd v1.2d, v1.2d, v5.2d
 	WORD $0x4e66d442 // fadd v2.2d, v2.2d, v6.2d
@@ -2342,9 +3256,9 @@ TEXT ·codeMomentsNEON(SB), NOSPLIT, $0-40
 	VMOVI $0, V8.B16
 	VMOVI $128, V9.B16
 	SUBS $16, R2, R2
-	BLT rest189
+	BLT rest265
 
-many188:
+many264:
 	FMOVQ 0(R0), F16
 	VEOR V9.B16, V16.B16, V16.B16
 	VMOVI $0, V17.B16
@@ -2389,10 +3303,10 @@ many188:
 	ADD $16, R0, R0
 	ADD $64, R1, R1
 	SUBS $16, R2, R2
-	BGE many188
+	BGE many264
 
-rest189:
-	TBZ $3, R2, none190
+rest265:
+	TBZ $3, R2, none266
 	FMOVD 0(R0), F16
 	VEOR V9.B8, V16.B8, V16.B8
 	VMOVI $0, V17.B16
@@ -2419,7 +3333,7 @@ rest189:
 	ADD $8, R0, R0
 	ADD $32, R1, R1
 
-none190:
+none266:
 	WORD $0x4e64d400 // fadd v0.2d, v0.2d, v4.2d
 	WORD $0x4e65d421 // fadd v1.2d, v1.2d, v5.2d
 	WORD $0x4e66d442 // fadd v2.2d, v2.2d, v6.2d
@@ -2447,9 +3361,9 @@ TEXT ·maxAbsNEON(SB), NOSPLIT, $0-20
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
 	SUBS $32, R1, R1
-	BLT rest192
+	BLT rest268
 
-many191:
+many267:
 	FLDPQ 0(R0), (F16, F17)
 	FLDPQ 32(R0), (F18, F19)
 	FLDPQ 64(R0), (F20, F21)
@@ -2472,10 +3386,10 @@ many191:
 	WORD $0x6eb764e7 // umax v7.4s, v7.4s, v23.4s
 	ADD $128, R0, R0
 	SUBS $32, R1, R1
-	BGE many191
+	BGE many267
 
-rest192:
-	TBZ $4, R1, none193
+rest268:
+	TBZ $4, R1, none269
 	FLDPQ 0(R0), (F16, F17)
 	FLDPQ 32(R0), (F18, F19)
 	WORD $0x4ea0fa10 // fabs v16.4s, v16.4s
@@ -2488,8 +3402,8 @@ rest192:
 	WORD $0x6eb36463 // umax v3.4s, v3.4s, v19.4s
 	ADD $64, R0, R0
 
-none193:
-	TBZ $3, R1, none194
+none269:
+	TBZ $3, R1, none270
 	FLDPQ 0(R0), (F16, F17)
 	WORD $0x4ea0fa10 // fabs v16.4s, v16.4s
 	WORD $0x6eb06400 // umax v0.4s, v0.4s, v16.4s
@@ -2497,28 +3411,28 @@ none193:
 	WORD $0x6eb16421 // umax v1.4s, v1.4s, v17.4s
 	ADD $32, R0, R0
 
-none194:
-	TBZ $2, R1, none195
+none270:
+	TBZ $2, R1, none271
 	FMOVQ 0(R0), F16
 	WORD $0x4ea0fa10 // fabs v16.4s, v16.4s
 	WORD $0x6eb06400 // umax v0.4s, v0.4s, v16.4s
 	ADD $16, R0, R0
 
-none195:
-	TBZ $1, R1, none196
+none271:
+	TBZ $1, R1, none272
 	FMOVD 0(R0), F16
 	WORD $0x4ea0fa10 // fabs v16.4s, v16.4s
 	WORD $0x6eb06400 // umax v0.4s, v0.4s, v16.4s
 	ADD $8, R0, R0
 
-none196:
-	TBZ $0, R1, none197
+none272:
+	TBZ $0, R1, none273
 	FMOVS 0(R0), F16
 	WORD $0x4ea0fa10 // fabs v16.4s, v16.4s
 	WORD $0x6eb06400 // umax v0.4s, v0.4s, v16.4s
 	ADD $4, R0, R0
 
-none197:
+none273:
 	WORD $0x6ea46400 // umax v0.4s, v0.4s, v4.4s
 	WORD $0x6ea56421 // umax v1.4s, v1.4s, v5.4s
 	WORD $0x6ea66442 // umax v2.4s, v2.4s, v6.4s
@@ -2542,9 +3456,9 @@ TEXT ·quantizeNEON(SB), NOSPLIT, $0-28
 	VMOVI $0x81, V29.B16
 	VMOVI $0x80, V28.B16
 	SUBS $16, R2, R2
-	BLT rest199
+	BLT rest275
 
-many198:
+many274:
 	FLDPQ 0(R1), (F0, F1)
 	FLDPQ 32(R1), (F2, F3)
 	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
@@ -2571,10 +3485,10 @@ many198:
 	ADD $16, R0, R0
 	ADD $64, R1, R1
 	SUBS $16, R2, R2
-	BGE many198
+	BGE many274
 
-rest199:
-	TBZ $3, R2, none200
+rest275:
+	TBZ $3, R2, none276
 	FLDPQ 0(R1), (F0, F1)
 	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
 	WORD $0x6e3fdc21 // fmul v1.4s, v1.4s, v31.4s
@@ -2591,8 +3505,8 @@ rest199:
 	ADD $8, R0, R0
 	ADD $32, R1, R1
 
-none200:
-	TBZ $2, R2, none201
+none276:
+	TBZ $2, R2, none277
 	FMOVQ 0(R1), F0
 	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
 	WORD $0x4e3ed400 // fadd v0.4s, v0.4s, v30.4s
@@ -2605,7 +3519,7 @@ none200:
 	ADD $4, R0, R0
 	ADD $16, R1, R1
 
-none201:
+none277:
 	RET
 
 // func quantizeErrorNEON(dst *int16, x *float32, n int, inv float32, limit int32, step float32) (sum int64, err2 float64)
@@ -2630,9 +3544,9 @@ TEXT ·quantizeErrorNEON(SB), NOSPLIT, $0-56
 	VMOVI $0, V20.B16
 	VMOVI $0, V21.B16
 	SUBS $8, R2, R2
-	BLT rest203
+	BLT rest279
 
-many202:
+many278:
 	FLDPQ 0(R1), (F2, F3)
 	WORD $0x6e3fdc40 // fmul v0.4s, v2.4s, v31.4s
 	WORD $0x6e3fdc61 // fmul v1.4s, v3.4s, v31.4s
@@ -2669,10 +3583,10 @@ many202:
 	ADD $16, R0, R0
 	ADD $32, R1, R1
 	SUBS $8, R2, R2
-	BGE many202
+	BGE many278
 
-rest203:
-	TBZ $2, R2, none204
+rest279:
+	TBZ $2, R2, none280
 	FMOVQ 0(R1), F2
 	WORD $0x6e3fdc40 // fmul v0.4s, v2.4s, v31.4s
 	WORD $0x4e3ed400 // fadd v0.4s, v0.4s, v30.4s
@@ -2694,7 +3608,7 @@ rest203:
 	ADD $8, R0, R0
 	ADD $16, R1, R1
 
-none204:
+none280:
 	WORD $0x4ef58694 // add v20.2d, v20.2d, v21.2d
 	WORD $0x4ef4be94 // addp v20.2d, v20.2d, v20.2d
 	FMOVD F20, R0
@@ -2719,9 +3633,9 @@ TEXT ·fwht16xNEON(SB), NOSPLIT, $0-28
 	MOVD $0xbf800000bf800000, R6
 	VMOV R5, V29.D[0]
 	VMOV R6, V29.D[1]
-	CBZ R1, end206
+	CBZ R1, end282
 
-block205:
+block281:
 	MOVD R0, R4
 	FLDPQ 0(R0), (F0, F1)
 	FLDPQ 0(R2), (F4, F5)
@@ -2764,9 +3678,9 @@ block205:
 	FSTPQ (F18, F19), 32(R0)
 	ADD $64, R0, R0
 	SUBS $16, R1, R1
-	BNE block205
+	BNE block281
 
-end206:
+end282:
 	RET
 
 // func fwht32xNEON(x *float32, n int, sign *float32, f float32)
@@ -2782,9 +3696,9 @@ TEXT ·fwht32xNEON(SB), NOSPLIT, $0-28
 	MOVD $0xbf800000bf800000, R6
 	VMOV R5, V29.D[0]
 	VMOV R6, V29.D[1]
-	CBZ R1, end209
+	CBZ R1, end285
 
-block208:
+block284:
 	MOVD R0, R4
 	FLDPQ 0(R0), (F0, F1)
 	FLDPQ 0(R2), (F8, F9)
@@ -2873,9 +3787,9 @@ block208:
 	FSTPQ (F5, F6), 96(R0)
 	ADD $128, R0, R0
 	SUBS $32, R1, R1
-	BNE block208
+	BNE block284
 
-end209:
+end285:
 	RET
 
 // func fwht64xNEON(x *float32, n int, sign *float32, f float32)
@@ -2891,9 +3805,9 @@ TEXT ·fwht64xNEON(SB), NOSPLIT, $0-28
 	MOVD $0xbf800000bf800000, R6
 	VMOV R5, V29.D[0]
 	VMOV R6, V29.D[1]
-	CBZ R1, end212
+	CBZ R1, end288
 
-block211:
+block287:
 	MOVD R0, R4
 	FLDPQ 0(R0), (F0, F1)
 	FLDPQ 0(R2), (F16, F17)
@@ -3082,9 +3996,9 @@ block211:
 	FSTPQ (F24, F0), 224(R0)
 	ADD $256, R0, R0
 	SUBS $64, R1, R1
-	BNE block211
+	BNE block287
 
-end212:
+end288:
 	RET
 
 // func fwht128xNEON(x *float32, n int, sign *float32, f float32)
@@ -3100,13 +4014,13 @@ TEXT ·fwht128xNEON(SB), NOSPLIT, $0-28
 	MOVD $0xbf800000bf800000, R6
 	VMOV R5, V29.D[0]
 	VMOV R6, V29.D[1]
-	CBZ R1, end215
+	CBZ R1, end291
 
-block214:
+block290:
 	MOVD R0, R4
 	MOVD $2, R3
 
-visit216:
+visit292:
 	FLDPQ 0(R0), (F0, F1)
 	FLDPQ 0(R2), (F16, F17)
 	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
@@ -3278,10 +4192,10 @@ visit216:
 	FSTPQ (F24, F0), 224(R0)
 	ADD $256, R0, R0
 	SUBS $1, R3, R3
-	BNE visit216
+	BNE visit292
 	MOVD $8, R3
 
-pass217:
+pass293:
 	FLDPQ 0(R4), (F1, F15)
 	FLDPQ 256(R4), (F28, F6)
 	WORD $0x4ebcd428 // fsub v8.4s, v1.4s, v28.4s
@@ -3296,11 +4210,11 @@ pass217:
 	FSTPQ (F8, F11), 256(R4)
 	ADD $32, R4, R4
 	SUBS $1, R3, R3
-	BNE pass217
+	BNE pass293
 	SUBS $128, R1, R1
-	BNE block214
+	BNE block290
 
-end215:
+end291:
 	RET
 
 // func fwht256xNEON(x *float32, n int, sign *float32, f float32)
@@ -3316,13 +4230,13 @@ TEXT ·fwht256xNEON(SB), NOSPLIT, $0-28
 	MOVD $0xbf800000bf800000, R6
 	VMOV R5, V29.D[0]
 	VMOV R6, V29.D[1]
-	CBZ R1, end219
+	CBZ R1, end295
 
-block218:
+block294:
 	MOVD R0, R4
 	MOVD $4, R3
 
-visit220:
+visit296:
 	FLDPQ 0(R0), (F0, F1)
 	FLDPQ 0(R2), (F16, F17)
 	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
@@ -3494,10 +4408,10 @@ visit220:
 	FSTPQ (F24, F0), 224(R0)
 	ADD $256, R0, R0
 	SUBS $1, R3, R3
-	BNE visit220
+	BNE visit296
 	MOVD $8, R3
 
-pass221:
+pass297:
 	FLDPQ 0(R4), (F1, F15)
 	FLDPQ 256(R4), (F28, F6)
 	FLDPQ 512(R4), (F8, F11)
@@ -3532,11 +4446,11 @@ pass221:
 	FSTPQ (F23, F17), 768(R4)
 	ADD $32, R4, R4
 	SUBS $1, R3, R3
-	BNE pass221
+	BNE pass297
 	SUBS $256, R1, R1
-	BNE block218
+	BNE block294
 
-end219:
+end295:
 	RET
 
 // func permuteNEON(dst, src *float32, perm *uint32, n int, last uint32) (left int)
@@ -3547,9 +4461,9 @@ TEXT ·permuteNEON(SB), NOSPLIT, $0-48
 	MOVD n+24(FP), R4
 	MOVWU last+32(FP), R5
 
-many222:
+many298:
 	CMP $16, R4
-	BLT end223
+	BLT end299
 	FLDPQ 0(R2), (F16, F17)
 	FLDPQ 32(R2), (F18, F19)
 	WORD $0x6eb26610 // umax v16.4s, v16.4s, v18.4s
@@ -3558,7 +4472,7 @@ many222:
 	WORD $0x6eb0aa10 // umaxv s16, v16.4s
 	FMOVS F16, R10
 	CMPW R5, R10
-	BHI end223
+	BHI end299
 	LDP 0(R2), (R10, R11)
 	LSR $32, R10, R12
 	FMOVS (R1)(R10.UXTW<<2), F0
@@ -3604,9 +4518,9 @@ many222:
 	ADD $64, R0, R0
 	ADD $64, R2, R2
 	SUB $16, R4, R4
-	B many222
+	B many298
 
-end223:
+end299:
 	MOVD R4, left+40(FP)
 	RET
 
@@ -3626,9 +4540,9 @@ TEXT ·dotGatherNEON(SB), NOSPLIT, $0-64
 	VMOVI $0, V26.B16
 	VMOVI $0, V27.B16
 
-many224:
+many300:
 	CMP $16, R4
-	BLT end225
+	BLT end301
 	FLDPQ 0(R1), (F16, F17)
 	FLDPQ 32(R1), (F18, F19)
 	WORD $0x6eb26610 // umax v16.4s, v16.4s, v18.4s
@@ -3637,7 +4551,7 @@ many224:
 	WORD $0x6eb0aa10 // umaxv s16, v16.4s
 	FMOVS F16, R10
 	CMPW R5, R10
-	BHI end225
+	BHI end301
 	LDP 0(R1), (R10, R11)
 	LSR $32, R10, R12
 	FMOVS (R0)(R10.UXTW<<2), F0
@@ -3713,9 +4627,9 @@ many224:
 	ADD $128, R2, R2
 	ADD $64, R1, R1
 	SUB $16, R4, R4
-	B many224
+	B many300
 
-end225:
+end301:
 	WORD $0x4e76d694 // fadd v20.2d, v20.2d, v22.2d
 	WORD $0x4e77d6b5 // fadd v21.2d, v21.2d, v23.2d
 	WORD $0x4e75d694 // fadd v20.2d, v20.2d, v21.2d

@@ -28,7 +28,7 @@ func (Kernels) codeMoments(code []uint8, o []float32) (co, cc float64) { return 
 
 func (Kernels) fwhtScale(x, sign []float32, block int, f float32) { fwhtScale(x, sign, block, f) }
 
-func (Kernels) prefetch([]float32) {}
+func (Kernels) prefetchBytes([]byte) {}
 
 func (Kernels) permute(dst, src []float32, perm []uint32) { Permute(dst, src, perm) }
 
@@ -36,4 +36,12 @@ func (Kernels) squaredDistance(a []float32, q []float64) float64 { return Square
 
 func (Kernels) squaredDistances(out []float64, rows []float32, ld int, ids []uint32, q []float64, _ bool) {
 	SquaredDistances(out, rows, ld, ids, q)
+}
+
+func (Kernels) dots64(out, rows []float64, ld int, ids []uint32, q []float64) {
+	Dots64(out, rows, ld, ids, q)
+}
+
+func (Kernels) squaredDistances64(out, rows []float64, ld int, ids []uint32, q []float64) {
+	SquaredDistances64(out, rows, ld, ids, q)
 }

@@ -15,6 +15,12 @@ func dotAVX512(a []float32, q []float64) float64
 //go:noescape
 func dotsAVX512(out []float64, rows []float32, ld int, ids []uint32, q []float64, ahead int)
 
+// dots64AVX512 is Dots64; all ids are valid, neither ids nor q is empty.
+// The row ahead places later, at least one, is prefetched while one is summed.
+//
+//go:noescape
+func dots64AVX512(out []float64, rows []float64, ld int, ids []uint32, q []float64, ahead int)
+
 // squaredDistanceAVX512 is SquaredDistance of slices of equal lengths.
 //
 //go:noescape
@@ -25,6 +31,12 @@ func squaredDistanceAVX512(a []float32, q []float64) float64
 //
 //go:noescape
 func squaredDistancesAVX512(out []float64, rows []float32, ld int, ids []uint32, q []float64, ahead int)
+
+// squaredDistances64AVX512 is SquaredDistances64; all ids are valid, neither ids nor q is empty.
+// The row ahead places later, at least one, is prefetched while one is summed.
+//
+//go:noescape
+func squaredDistances64AVX512(out []float64, rows []float64, ld int, ids []uint32, q []float64, ahead int)
 
 // sumSquaresAVX512 is SumSquares.
 //
@@ -92,6 +104,12 @@ func dotAVX2(a []float32, q []float64) float64
 //go:noescape
 func dotsAVX2(out []float64, rows []float32, ld int, ids []uint32, q []float64, ahead int)
 
+// dots64AVX2 is Dots64; all ids are valid, neither ids nor q is empty.
+// The row ahead places later, at least one, is prefetched while one is summed.
+//
+//go:noescape
+func dots64AVX2(out []float64, rows []float64, ld int, ids []uint32, q []float64, ahead int)
+
 // squaredDistanceAVX2 is SquaredDistance of slices of equal lengths.
 //
 //go:noescape
@@ -102,6 +120,12 @@ func squaredDistanceAVX2(a []float32, q []float64) float64
 //
 //go:noescape
 func squaredDistancesAVX2(out []float64, rows []float32, ld int, ids []uint32, q []float64, ahead int)
+
+// squaredDistances64AVX2 is SquaredDistances64; all ids are valid, neither ids nor q is empty.
+// The row ahead places later, at least one, is prefetched while one is summed.
+//
+//go:noescape
+func squaredDistances64AVX2(out []float64, rows []float64, ld int, ids []uint32, q []float64, ahead int)
 
 // sumSquaresAVX2 is SumSquares.
 //

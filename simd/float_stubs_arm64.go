@@ -15,6 +15,12 @@ func dotNEON(a *float32, q *float64, n int) (sum float64)
 //go:noescape
 func dotsNEON(out *float64, rows *float32, ld int, ids *uint32, count int, q *float64, n, ahead int)
 
+// dots64NEON is Dots64 of count rows of n floats, neither 0; all ids are valid.
+// The row ahead places later, at least one, is prefetched while one is summed.
+//
+//go:noescape
+func dots64NEON(out *float64, rows *float64, ld int, ids *uint32, count int, q *float64, n, ahead int)
+
 // squaredDistanceNEON is SquaredDistance of n entries.
 //
 //go:noescape
@@ -25,6 +31,12 @@ func squaredDistanceNEON(a *float32, q *float64, n int) (sum float64)
 //
 //go:noescape
 func squaredDistancesNEON(out *float64, rows *float32, ld int, ids *uint32, count int, q *float64, n, ahead int)
+
+// squaredDistances64NEON is SquaredDistances64 of count rows of n floats, neither 0; all ids are valid.
+// The row ahead places later, at least one, is prefetched while one is summed.
+//
+//go:noescape
+func squaredDistances64NEON(out *float64, rows *float64, ld int, ids *uint32, count int, q *float64, n, ahead int)
 
 // sumSquaresNEON is SumSquares of n entries.
 //

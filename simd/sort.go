@@ -2,14 +2,14 @@ package simd
 
 import "slices"
 
-// MostKeys is the greatest number of keys that SortKeys sorts.
-const MostKeys = 128
+// MaxKeys is the greatest number of keys that SortKeys sorts.
+const MaxKeys = 128
 
 // SortsKeys reports whether SortKeys has a kernel, which takes less time than a sort by radix.
 func (kern Kernels) SortsKeys() bool { return kern.sortsKeys() }
 
 // SortKeys sorts the first n keys, ascending. It may overwrite the others.
-func (kern Kernels) SortKeys(keys *[MostKeys]uint64, n int) {
+func (kern Kernels) SortKeys(keys *[MaxKeys]uint64, n int) {
 	_ = keys[:n]
 	if n < 2 {
 		return

@@ -5,13 +5,13 @@ package simd
 func (kern Kernels) sortsKeys() bool { return kern == AVX512 }
 
 // sortKeys is SortKeys by assembly. It returns false if there is none.
-func (kern Kernels) sortKeys(keys *[MostKeys]uint64, n int) bool {
+func (kern Kernels) sortKeys(keys *[MaxKeys]uint64, n int) bool {
 	if kern != AVX512 {
 		return false
 	}
 	most := 64
 	if n > most {
-		most = MostKeys
+		most = MaxKeys
 	}
 	for i := n; i < most; i++ { // these come last
 		keys[i] = ^uint64(0)

@@ -5,4 +5,4 @@ package simd
 func (Kernels) sortsKeys() bool { return false }
 
 // sortKeys sorts nothing and returns false: there is no assembly.
-func (Kernels) sortKeys(*[MostKeys]uint64, int) bool { return false }
+func (Kernels) sortKeys(*[MaxKeys]uint64, int) bool { return false }

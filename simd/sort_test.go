@@ -19,11 +19,11 @@ func TestSortKeys(t *testing.T) {
 		"greatest":  func() uint64 { return ^r.Uint64N(4) },
 		"positions": func() uint64 { return r.Uint64N(1 << 7) },
 	}
-	for n := range MostKeys + 1 {
+	for n := range MaxKeys + 1 {
 		for _, kind := range slices.Sorted(maps.Keys(kinds)) { // in order: all draw from r
 			draw := kinds[kind]
 			for range 10 {
-				var keys [MostKeys]uint64
+				var keys [MaxKeys]uint64
 				for i := range n {
 					keys[i] = draw()
 				}
@@ -44,11 +44,11 @@ func TestSortKeys(t *testing.T) {
 // TestSortKeysNetwork sorts lists of zeros and ones of which one or the other are side by side. A network
 // that sorts all lists of zeros and ones sorts everything.
 func TestSortKeysNetwork(t *testing.T) {
-	for _, n := range []int{64, MostKeys} {
+	for _, n := range []int{64, MaxKeys} {
 		for lo := range n {
 			for hi := lo; hi <= n; hi++ {
 				for _, inside := range []uint64{0, 1} {
-					var keys [MostKeys]uint64
+					var keys [MaxKeys]uint64
 					ones := 0
 					for i := range n {
 						keys[i] = 1 - inside
@@ -76,7 +76,7 @@ func TestSortKeysNetwork(t *testing.T) {
 func BenchmarkSortKeys(b *testing.B) {
 	for _, n := range []int{20, 64, 100, 128} {
 		r := rand.New(rand.NewPCG(1, 2))
-		var keys [MostKeys]uint64
+		var keys [MaxKeys]uint64
 		for i := range keys {
 			keys[i] = r.Uint64()
 		}

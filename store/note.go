@@ -15,8 +15,8 @@ import (
 // the database: a line of a word, the note's kind and the CRC-32C of what follows, then JSON.
 const noteWord = "thresher"
 
-// mostNote bounds the length of a note, in bytes.
-const mostNote = 16 << 20
+// maxNote bounds the length of a note, in bytes.
+const maxNote = 16 << 20
 
 // ErrNote says that a file is not a note of its kind, or a damaged one.
 var ErrNote = errors.New("not a note, or a damaged one")
@@ -71,7 +71,7 @@ func Note(path, kind string, v any) error {
 		return err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, mostNote))
+	text, err := io.ReadAll(io.LimitReader(f, maxNote))
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ var ErrInUse = errors.New("in use by another server")
 // Damaged is the error of a damaged database. The file is unchanged.
 type Damaged struct {
 	Path   string
-	Faults []string // what is damaged: at least one, at most mostFaults
+	Faults []string // what is damaged: at least one, at most maxFaults
 }
 
 func (d *Damaged) Error() string {
@@ -61,11 +61,11 @@ func (o *Options) bolt() *bbolt.Options {
 	return b
 }
 
-// mostChecked is the largest file, in bytes, of which every page is read before bbolt opens
+// maxChecked is the largest file, in bytes, of which every page is read before bbolt opens
 // it. Of larger files only the buckets of the first levels are read: their records describe what
 // there is, and what makes a file large lies below them.
 const (
-	mostChecked = 1 << 30
+	maxChecked  = 1 << 30
 	firstLevels = 2
 )
 
@@ -172,7 +172,7 @@ func checkFile(f *os.File, checks []CheckRecord, whole bool) error {
 	if err != nil {
 		return &Damaged{f.Name(), []string{err.Error()}}
 	}
-	if !whole && info.Size() > mostChecked {
+	if !whole && info.Size() > maxChecked {
 		t.levels = firstLevels
 	}
 	var s Salvaged

@@ -36,8 +36,8 @@ const (
 	// has root 0, and its leaf follows.
 	bucketHeader = 16
 
-	leastPage, mostPage = 1 << 10, 1 << 16
-	mostDepth           = 64 // of nested pages and buckets
+	minPage, maxPage = 1 << 10, 1 << 16
+	maxDepth         = 64 // of nested pages and buckets
 
 	// The buckets of that many levels have names made of ASCII; those of others may be numbers.
 	namedLevels = 2
@@ -54,7 +54,7 @@ type meta struct{ pageSize, root, sequence, freelist, pages, transaction uint64 
 func readMetas(r io.ReaderAt) ([]meta, error) {
 	var all []meta
 	var lost error // of a header that the disk does not give
-	for at := int64(0); at <= mostPage; at = max(leastPage, 2*at) {
+	for at := int64(0); at <= maxPage; at = max(minPage, 2*at) {
 		var p [metaSize]byte
 		if _, err := r.ReadAt(p[:], at+pageHeader); err == io.EOF {
 			break
@@ -68,7 +68,7 @@ func readMetas(r io.ReaderAt) ([]meta, error) {
 		long := func(at int) uint64 { return binary.NativeEndian.Uint64(p[at:]) }
 		size := word(8)
 		if word(0) != metaMagic || word(4) != metaVersion || long(metaSize-8) != sum.Sum64() ||
-			size < leastPage || size > mostPage || size&(size-1) != 0 || at != 0 && at != int64(size) {
+			size < minPage || size > maxPage || size&(size-1) != 0 || at != 0 && at != int64(size) {
 			continue
 		}
 		all = append(all, meta{uint64(size), long(16), long(24), long(32), long(40), long(48)})
@@ -196,8 +196,8 @@ func (t *tree) pageTree(path [][]byte, id uint64, depth int) error {
 
 // elements visits the elements of a page, or of a bucket stored inline in its value.
 func (t *tree) elements(path [][]byte, page []byte, where string, depth int) error {
-	if depth > mostDepth {
-		return t.broken(fmt.Errorf("%s: more than %d pages lead to it", where, mostDepth))
+	if depth > maxDepth {
+		return t.broken(fmt.Errorf("%s: more than %d pages lead to it", where, maxDepth))
 	}
 	if len(page) < pageHeader {
 		return t.broken(fmt.Errorf("%s: %d bytes", where, len(page)))

@@ -15,17 +15,17 @@ import (
 // Salvaged describes what could be read of a damaged database.
 type Salvaged struct {
 	Buckets, Keys int
-	// Lost lists the faults, at most mostFaults.
+	// Lost lists the faults, at most maxFaults.
 	Lost []string
 
 	pages int // faults of pages, the others being of records
 }
 
-// mostFaults bounds the list of faults of a database.
-const mostFaults = 1000
+// maxFaults bounds the list of faults of a database.
+const maxFaults = 1000
 
 func (s *Salvaged) add(err error) {
-	if len(s.Lost) < mostFaults {
+	if len(s.Lost) < maxFaults {
 		s.Lost = append(s.Lost, err.Error())
 	}
 }

@@ -17,8 +17,8 @@ import (
 // Part is consecutive queries of a stream: what a search found for them, and the answers of
 // another program that are compared with it. It is read only while the stream is held there.
 type Part struct {
-	// Request is what the search was asked for: of it a comparison uses Queries, K, MaxScore,
-	// ExcludeSelf, SelfFirst, Selves and Goals.
+	// Request is what the search was asked for: of it a comparison uses Queries, or Queries64 where the vectors are kept
+	// as float64, K, MaxScore, Filter, Exclude, ExcludeSelf, SelfFirst, Selves and Goals.
 	Request *batch.Request
 	// Proven is what the search found, one a query; of a stopped search it becomes what was stated.
 	Proven []batch.Answer
@@ -41,9 +41,17 @@ type AnswersError struct {
 	Err error
 	// OtherMetric says that their scores are of another metric.
 	OtherMetric bool
+	// NoRow says that an id is no row of the collection, and Hint, unless it is "", why.
+	NoRow bool
+	Hint  string
 }
 
-func (e *AnswersError) Error() string { return e.Err.Error() }
+func (e *AnswersError) Error() string {
+	if e.Hint != "" {
+		return e.Err.Error() + "; " + e.Hint
+	}
+	return e.Err.Error()
+}
 func (e *AnswersError) Unwrap() error { return e.Err }
 
 // Compared is what was found of one answer.
@@ -68,8 +76,18 @@ func (c *Compared) right() bool { return len(c.Missed) == 0 && c.Unwanted == 0 }
 // Comparison compares answers of any origin with proven ones, part by part. It is not safe for
 // concurrent use.
 type Comparison struct {
-	atoms  *collection.Collection
-	recall *verify.Recall
+	atoms   *collection.Collection
+	oracle  *verify.Oracle
+	recall  *verify.Recall
+	reasons *verify.Reasons // nil if they are not looked for
+	// Turns, unless it is nil, is called before steps of looking for reasons, with the coordinates that a step
+	// reads. Its error is that of Recall.
+	Turns func(coordinates int) error
+	// Until, unless it is zero, is when looking for reasons ends without any.
+	Until time.Time
+
+	filter, exclude []int64 // of the requests
+	filtered        []bool  // whether they allow an atom
 
 	counts   CertifyCounts
 	stopped  int64 // answers whose best atoms are not known
@@ -81,7 +99,7 @@ type Comparison struct {
 // NewComparison returns a comparison of answers of k >= 1 atoms of a collection at most, that
 // uses the scores of o, an oracle of the same rows.
 func NewComparison(o *verify.Oracle, atoms *collection.Collection, k int) *Comparison {
-	return &Comparison{atoms: atoms, recall: verify.NewRecall(o, k)}
+	return &Comparison{atoms: atoms, oracle: o, recall: verify.NewRecall(o, k)}
 }
 
 // Resume goes on from the counts of an earlier comparison.
@@ -137,7 +155,7 @@ func (c *Comparison) compare(p *Part, j int, inTime bool) (Compared, error) {
 	c.method, c.plan = proven.Certificate.Method, proven.Certificate.Plan
 	for at, id := range stated.Rows {
 		if id < 0 || id >= int64(c.atoms.N) {
-			return found, &AnswersError{Err: fmt.Errorf("query %d: vector %d at rank %d is outside [0, %d)", stated.Query, id, at+1, c.atoms.N)}
+			return found, &AnswersError{Err: fmt.Errorf("query %d: vector %d at rank %d is outside [0, %d)", stated.Query, id, at+1, c.atoms.N), NoRow: true, Hint: c.beyond(p)}
 		}
 	}
 	if found.Kept = proven.Certificate.StoppedBy != batch.Done; found.Kept {
@@ -147,21 +165,52 @@ func (c *Comparison) compare(p *Part, j int, inTime bool) (Compared, error) {
 		c.stopped++
 		return found, nil
 	}
-	q := p.Request.Queries[j*c.atoms.Dim : (j+1)*c.atoms.Dim]
+	q := c.query(p.Request, j)
 	ids, scores, unwanted := c.allowed(p.Request, j, q, stated, proven)
-	share, err := c.recall.Compare(stated.Query, q, proven.IDs, ids, scores)
+	var share float64
+	var err error
+	if q.given != nil {
+		share, err = c.recall.Compare64(stated.Query, q.given, proven.IDs, ids, scores)
+	} else {
+		share, err = c.recall.Compare(stated.Query, q.rounded, proven.IDs, ids, scores)
+	}
 	if err != nil {
 		return found, &AnswersError{Err: err}
 	}
+	c.reason(p, j, q)
 	found.Known, found.Wanted, found.Recall, found.Unwanted = true, len(proven.IDs), share, unwanted
 	found.Missed = append([]int64(nil), c.recall.Missed()...)
 	return found, nil
 }
 
+// comparedQuery is a query in the type in which it is scored.
+type comparedQuery struct {
+	rounded []float32
+	given   []float64 // in its place, of atoms of float64
+}
+
+// query returns query j of a request.
+func (c *Comparison) query(req *batch.Request, j int) comparedQuery {
+	from, to := j*c.atoms.Dim, (j+1)*c.atoms.Dim
+	if c.atoms.Float64() {
+		return comparedQuery{given: req.Queries64[from:to]}
+	}
+	return comparedQuery{rounded: req.Queries[from:to]}
+}
+
+// score sets out[k] to the search score of rows[k] for a query.
+func (c *Comparison) score(out []float64, q comparedQuery, rows []uint32) {
+	if q.given != nil {
+		c.atoms.Scores64(out, q.given, rows)
+		return
+	}
+	c.atoms.Scores(out, q.rounded, rows)
+}
+
 // allowed returns the atoms of a stated answer to query j of a request, whose vector is q, that the
 // query may have, with their scores, and counts the others among the first k. The query's own row
 // takes no place of the k.
-func (c *Comparison) allowed(req *batch.Request, j int, q []float32, stated *dataset.Result, proven *batch.Answer) (ids []int64, scores []float32, unwanted int64) {
+func (c *Comparison) allowed(req *batch.Request, j int, q comparedQuery, stated *dataset.Result, proven *batch.Answer) (ids []int64, scores []float32, unwanted int64) {
 	var goal batch.QueryGoal
 	if req.Goals != nil {
 		goal = req.Goals[j]
@@ -189,7 +238,7 @@ func (c *Comparison) allowed(req *batch.Request, j int, q []float32, stated *dat
 			scores = scores[:len(ids)]
 		}
 	}
-	if may := c.permission(&goal, cmp.Or(goal.MaxScore, req.MaxScore), q); may != nil {
+	if may := c.permission(&goal, cmp.Or(goal.MaxScore, req.MaxScore), req, q); may != nil {
 		ids, scores = kept(ids, scores, may)
 	}
 	if may := among(proven, k); may != nil {
@@ -209,11 +258,42 @@ func selfOf(req *batch.Request, j int) int64 {
 	return req.SelfFirst + int64(j)
 }
 
-// permission returns which atoms a query of vector q may have: those that its goal does not exclude
-// and whose scores are not better than maxScore, unless that is nil. It is nil if these
+// allow returns which atoms lists allow, made once for all queries that share them and not changed later; nil for all.
+func (c *Comparison) allow(filter, exclude []int64) []bool {
+	if filter == nil && len(exclude) == 0 {
+		return nil
+	}
+	if c.filtered != nil && sameList(filter, c.filter) && sameList(exclude, c.exclude) {
+		return c.filtered
+	}
+	c.filter, c.exclude, c.filtered = filter, exclude, make([]bool, c.atoms.N)
+	for i := range c.filtered {
+		c.filtered[i] = filter == nil
+	}
+	for _, row := range filter {
+		c.filtered[row] = true
+	}
+	for _, row := range exclude {
+		c.filtered[row] = false
+	}
+	return c.filtered
+}
+
+// sameList reports whether two lists share their memory, or are both nil or both empty.
+func sameList(a, b []int64) bool {
+	return len(a) == len(b) && (a == nil) == (b == nil) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+// permission returns which atoms a query of vector q may have: those that its request allows, that its goal does not
+// exclude and whose scores are not better than maxScore, unless that is nil. It is nil if these
 // are all.
-func (c *Comparison) permission(goal *batch.QueryGoal, maxScore *float64, q []float32) func(int64) bool {
-	if len(goal.Exclude) == 0 && maxScore == nil {
+func (c *Comparison) permission(goal *batch.QueryGoal, maxScore *float64, req *batch.Request, q comparedQuery) func(int64) bool {
+	filter := req.Filter
+	if goal.Filter != nil {
+		filter = goal.Filter
+	}
+	filtered := c.allow(filter, req.Exclude)
+	if len(goal.Exclude) == 0 && maxScore == nil && filtered == nil {
 		return nil
 	}
 	excluded := make(map[int64]bool, len(goal.Exclude))
@@ -222,13 +302,13 @@ func (c *Comparison) permission(goal *batch.QueryGoal, maxScore *float64, q []fl
 	}
 	var score [1]float64
 	return func(id int64) bool {
-		if excluded[id] {
+		if excluded[id] || filtered != nil && !filtered[id] {
 			return false
 		}
 		if maxScore == nil {
 			return true
 		}
-		c.atoms.Scores(score[:], q, []uint32{uint32(id)})
+		c.score(score[:], q, []uint32{uint32(id)})
 		return score[0] <= c.atoms.Metric.Ceiling(*maxScore)
 	}
 }
@@ -275,7 +355,7 @@ func (c *Comparison) scores() (*verify.FormCount, error) {
 	stated := c.recall.Scores()
 	found, err := stated.Form(c.atoms.Metric)
 	if err != nil {
-		return nil, &AnswersError{err, true}
+		return nil, &AnswersError{Err: err, OtherMetric: true}
 	}
 	return found, nil
 }

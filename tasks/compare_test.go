@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -156,6 +157,20 @@ func TestRecallSummary(t *testing.T) {
 	s, err := Recall(t.Context(), NewComparison(o, c, 2), parts(p, p), nil)
 	if err != nil || s.Metric != "ip" || s.Method != batch.Certain || s.Plan != "dense" || s.TookMS != 4 || s.Queries != 2 || math.Abs(s.Recall-.5) > 1e-12 {
 		t.Errorf("%+v (%v)", s, err)
+	}
+}
+
+// TestReasonsUntil: looking for reasons ends by itself, and the recall is stated all the same.
+func TestReasonsUntil(t *testing.T) {
+	c, o := line(t, 10)
+	for _, until := range []time.Time{{}, time.Unix(1, 0)} {
+		p := &Part{Request: &batch.Request{K: 2, Queries: []float32{1}}, Proven: []batch.Answer{proven(9, 8)}, Stated: []dataset.Result{{Rows: []int64{9, 1}}}}
+		of := NewComparison(o, c, 2)
+		of.Until = until
+		s, err := Recall(t.Context(), of, parts(p), nil)
+		if err != nil || s.Recall != .5 || (s.Reasons == nil) != !until.IsZero() {
+			t.Errorf("until %v: %+v (%v), reasons %v", until, s, err, s.Reasons)
+		}
 	}
 }
 

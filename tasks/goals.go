@@ -18,13 +18,16 @@ type Goals struct {
 	// MinScore and MaxScore are the least and the greatest score wanted (Euclidean: the greatest
 	// and the least squared distance), NaN for what the request says.
 	MinScore, MaxScore []float64
-	Exclude            *Lists // rows that may not be returned
-	Candidates         *Lists // rows that are scored first
+	// Filter has the rows that may be returned, nil for those that the request allows. Queries whose lists share
+	// their memory are searched together.
+	Filter     [][]int64
+	Exclude    *Lists // rows that may not be returned
+	Candidates *Lists // rows that are scored first
 }
 
 // None reports whether no query asks for anything itself.
 func (g *Goals) None() bool {
-	return g.K == nil && g.MinScore == nil && g.MaxScore == nil && g.Exclude == nil && g.Candidates == nil
+	return g.K == nil && g.MinScore == nil && g.MaxScore == nil && g.Filter == nil && g.Exclude == nil && g.Candidates == nil
 }
 
 // Queries returns what queries lo to hi-1 ask for, as an engine takes it; nil if None.
@@ -43,6 +46,9 @@ func (g *Goals) query(j int) batch.QueryGoal {
 	q := batch.QueryGoal{MinScore: limitOf(g.MinScore, j), MaxScore: limitOf(g.MaxScore, j), Exclude: g.Exclude.Of(j), Candidates: g.Candidates.Of(j)}
 	if g.K != nil {
 		q.K = int(min(g.K[j], maxK))
+	}
+	if g.Filter != nil {
+		q.Filter = g.Filter[j]
 	}
 	return q
 }

@@ -50,13 +50,13 @@ func (l KLimits) Check(k int64) (int, error) {
 // Of returns the k of a query: its own, or else that of all queries, or else the default; 0 says that none is named. The
 // default of a query with a least score is all vectors that reach it, of which there may be Max; 0 is any number.
 // reduced says that it is the default, which is reduced where there are fewer vectors.
-func (l KLimits) Of(own, all int, leastScore bool) (k int, reduced bool) {
+func (l KLimits) Of(own, all int, hasMinScore bool) (k int, reduced bool) {
 	switch {
 	case own > 0:
 		return own, false
 	case all > 0:
 		return all, false
-	case leastScore:
+	case hasMinScore:
 		return l.Max, true
 	case l.Max > 0:
 		return min(defaultK, l.Max), true

@@ -40,14 +40,14 @@ func TestK(t *testing.T) {
 func TestDefaultK(t *testing.T) {
 	for _, x := range []struct {
 		max, own, all int
-		leastScore    bool
+		hasMinScore   bool
 		want          int
 		reduced       bool
 	}{
 		{100, 3, 5, true, 3, false}, {100, 0, 5, true, 5, false}, {100, 0, 0, true, 100, true},
 		{0, 0, 0, true, 0, true}, {100, 0, 0, false, defaultK, true}, {4, 0, 0, false, 4, true}, {0, 0, 0, false, defaultK, true},
 	} {
-		if k, reduced := (KLimits{Max: x.max}).Of(x.own, x.all, x.leastScore); k != x.want || reduced != x.reduced {
+		if k, reduced := (KLimits{Max: x.max}).Of(x.own, x.all, x.hasMinScore); k != x.want || reduced != x.reduced {
 			t.Errorf("%+v: %d, %v", x, k, reduced)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // certificate holds for it: the bound is raised to what the search found and the stated answer lacks.
 func (c *Comparison) keep(p *Part, j int) {
 	stopped := &p.Proven[j]
-	q := p.Request.Queries[j*c.atoms.Dim : (j+1)*c.atoms.Dim]
+	q := c.query(p.Request, j)
 	ids, _, _ := c.allowed(p.Request, j, q, &p.Stated[j], stopped)
 	cert := stopped.Certificate
 	if cert.OpenBound != nil {
@@ -38,11 +38,11 @@ func (c *Comparison) keep(p *Part, j int) {
 }
 
 // searchScores returns the scores of atoms for a query, in the units of the search.
-func (c *Comparison) searchScores(q []float32, ids []int64) []float64 {
+func (c *Comparison) searchScores(q comparedQuery, ids []int64) []float64 {
 	scores, rows := make([]float64, len(ids)), make([]uint32, len(ids))
 	for i, id := range ids {
 		rows[i] = uint32(id)
 	}
-	c.atoms.Scores(scores, q, rows)
+	c.score(scores, q, rows)
 	return scores
 }

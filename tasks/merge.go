@@ -103,11 +103,12 @@ func Merge(ctx context.Context, files []MergeFile, o *MergeOptions, do func(*dat
 		}
 		sum.Queries++
 		sum.Pulls += max(0, r.Pulls)
-		said := batch.Certificate{Guarantee: batch.Guarantee(r.Guarantee), Delta: r.Delta}
 		if !r.Partial {
 			sum.Complete++
 		}
-		promises.Add(&said)
+		if err := promises.addResult(&r); err != nil {
+			return nil, fmt.Errorf("query %d: %w", r.Query, err)
+		}
 		if err := do(&r); err != nil {
 			return nil, err
 		}
@@ -132,7 +133,7 @@ type merger struct {
 	offsets []int64
 	metric  collection.Metric
 	k       int // 0: any number
-	chances chances
+	chances batch.Chances
 	answers []dataset.Result // of the files, to one query
 	hits    []hit            // of the merged answer
 	at      []int            // vectors taken of each file's answer

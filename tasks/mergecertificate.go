@@ -8,9 +8,6 @@ import (
 	"thresher/dataset"
 )
 
-// mergedPlan is the plan in certificates of merged answers.
-const mergedPlan = "merged"
-
 // certify gives a merged answer a certificate, if all answers have one.
 func (m *merger) certify(out *dataset.Result) error {
 	all := make([]batch.Certificate, len(m.answers))
@@ -45,25 +42,10 @@ func (m *merger) certify(out *dataset.Result) error {
 
 // mergeCertificates merges what certificates say beside the promise.
 func (m *merger) mergeCertificates(all []batch.Certificate) *batch.Certificate {
-	c := &batch.Certificate{Method: all[0].Method, StoppedBy: batch.Done, Plan: mergedPlan}
+	c := &batch.Certificate{Method: all[0].Method, StoppedBy: batch.Done, Plan: batch.MergedPlan}
 	for i := range all {
 		a := &all[i]
-		if a.Method != c.Method {
-			c.Method = batch.Auto
-		}
-		if lawRank(a.Law) > lawRank(c.Law) {
-			c.Law = a.Law
-		}
-		if stopRank(a.StoppedBy) > stopRank(c.StoppedBy) {
-			c.StoppedBy = a.StoppedBy
-		}
-		c.Pulls += a.Pulls
-		c.DensePulls += a.DensePulls
-		c.Bytes += a.Bytes
-		c.RowsScored += a.RowsScored
-		c.ThresholdBefore = c.ThresholdBefore || a.ThresholdBefore
-		c.VectorsChange = max(c.VectorsChange, a.VectorsChange)
-		c.QueryChange = max(c.QueryChange, a.QueryChange)
+		c.AddWork(a)
 		if bound := m.openBound(i, a); bound != nil && (c.OpenBound == nil || *bound > *c.OpenBound) {
 			c.OpenBound = bound
 		}
@@ -86,25 +68,4 @@ func (m *merger) openBound(file int, c *batch.Certificate) *float64 {
 	}
 	bound := max(*c.OpenBound, last+gap)
 	return &bound
-}
-
-// lawRank orders laws from best to worst.
-func lawRank(l batch.Law) int {
-	for i, law := range []batch.Law{batch.LawHaar, batch.LawOrder, batch.LawCalibrated, batch.LawPublished, batch.LawAssumed} {
-		if l == law {
-			return i + 1
-		}
-	}
-	return 0
-}
-
-// stopRank orders the reasons why a search ended.
-func stopRank(s batch.Stop) int {
-	switch s {
-	case batch.Cancelled:
-		return 2
-	case batch.Done, "":
-		return 0
-	}
-	return 1
 }

@@ -10,6 +10,7 @@ import (
 	"hash"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"thresher/batch"
@@ -28,6 +29,15 @@ type Coverage struct {
 	Reaching bool         `json:"reaching,omitempty"` // a least score is wanted
 	Method   batch.Method `json:"method"`
 	Shards   []Shard      `json:"shards"` // whose vectors were searched, by ascending digest
+	// ExcludeSelf says of a part of the queries that vector j is no answer to query j.
+	ExcludeSelf bool `json:"exclude_self,omitempty"`
+	// Epsilon and Delta of a part are those asked for, and Rounded is the largest change of a coordinate of the vectors
+	// or of any query by rounding to float32.
+	Epsilon float64 `json:"epsilon,omitempty"`
+	Delta   float64 `json:"delta,omitempty"`
+	Rounded float64 `json:"rounded,omitempty"`
+	// Part is which of the queries are answered; nil: all.
+	Part *QueryPart `json:"part,omitempty"`
 }
 
 // Shard is a set of vectors that were searched by themselves.
@@ -56,6 +66,11 @@ func ReadCoverage(raw []byte) (*Coverage, error) {
 			return nil, fmt.Errorf("covers: shard %d has no digest or %d rows", i, s.Rows)
 		}
 	}
+	if c.Part != nil {
+		if err := c.Part.check(c.Count); err != nil {
+			return nil, fmt.Errorf("covers: %w", err)
+		}
+	}
 	_, err := collection.ParseMetric(c.Metric)
 	if err != nil {
 		return nil, fmt.Errorf("covers: %w", err)
@@ -81,6 +96,9 @@ func (m *merger) begin(o *MergeOptions) (*MergeSummary, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
+		if c.Part != nil {
+			return nil, fmt.Errorf("%s has the answers to part %d of %d of the queries; join the parts first, by check --out", f.Name, c.Part.Index, c.Part.Of)
+		}
 		stated++
 		if all == nil {
 			all, first = &Coverage{Queries: c.Queries, Count: c.Count, Metric: c.Metric, K: c.K, OwnK: c.OwnK, Limits: c.Limits, Reaching: c.Reaching, Method: c.Method}, f.Name
@@ -90,7 +108,7 @@ func (m *merger) begin(o *MergeOptions) (*MergeSummary, error) {
 		}
 	}
 	m.byID, m.byRow = map[string]int{}, map[int64]int{}
-	m.metric, m.k, m.chances = o.Metric, o.K, unfounded
+	m.metric, m.k, m.chances = o.Metric, o.K, batch.Unfounded
 	sum := &MergeSummary{Files: len(m.files), Unchecked: stated < len(m.files)}
 	if all != nil {
 		var err error
@@ -116,7 +134,7 @@ func (m *merger) begin(o *MergeOptions) (*MergeSummary, error) {
 		sum.K, sum.Metric = m.k, m.metric.String()
 		return sum, nil
 	}
-	m.chances, all.K, all.OwnK = chancesOf(all.Method), m.k, false
+	m.chances, all.K, all.OwnK = all.Method.Chances(), m.k, false
 	slices.SortFunc(all.Shards, func(a, b Shard) int { return strings.Compare(a.Digest, b.Digest) })
 	sum.K, sum.Metric, sum.Shards, sum.Covers = m.k, all.Metric, len(all.Shards), all
 	for i := range all.Shards {
@@ -142,14 +160,18 @@ func (c *Coverage) join(other *Coverage, name, otherName string, owners map[stri
 	case other.Limits != c.Limits || other.Reaching != c.Reaching:
 		return fmt.Errorf("%s and %s cannot be merged: least or greatest scores or exclusions differ", name, otherName)
 	}
-	a, b := chancesOf(c.Method), chancesOf(other.Method)
-	if a == shared && b == added || a == added && b == shared {
+	a, b := c.Method.Chances(), other.Method.Chances()
+	if a == batch.ChancesShared && b == batch.ChancesAdded || a == batch.ChancesAdded && b == batch.ChancesShared {
 		return fmt.Errorf("%s and %s cannot be merged: what methods %s and %s allow to fail does not combine", name, otherName, c.Method, other.Method)
 	}
 	if weaker(other.Method, c.Method) {
 		c.Method = other.Method
 	}
 	for _, s := range other.Shards {
+		if s.Rows == 0 { // no vectors are in common with none
+			c.Shards = append(c.Shards, s)
+			continue
+		}
 		if owner, known := owners[s.Digest]; known {
 			return fmt.Errorf("%s and %s cannot be merged: both have answers over the same %d vectors (digest %s)", owner, otherName, s.Rows, s.Digest)
 		}
@@ -162,8 +184,8 @@ func (c *Coverage) join(other *Coverage, name, otherName string, owners map[stri
 // weaker reports whether less follows from answers of method a than of b for all shards; an order of
 // all methods, so that merging does not depend on the order of files.
 func weaker(a, b batch.Method) bool {
-	order := []chances{none, shared, added, unfounded}
-	x, y := slices.Index(order, chancesOf(a)), slices.Index(order, chancesOf(b))
+	order := []batch.Chances{batch.ChancesNone, batch.ChancesShared, batch.ChancesAdded, batch.Unfounded}
+	x, y := slices.Index(order, a.Chances()), slices.Index(order, b.Chances())
 	return x > y || x == y && a > b
 }
 
@@ -229,6 +251,10 @@ func (d *QueryDigest) String() string { return hex.EncodeToString(d.sum.Sum(nil)
 // shardSample is how many vectors the digest of a shard is made of.
 const shardSample = 256
 
+// ShardSample returns how many of n rows the digest of a shard is made of: s = min(n, 256), the rows i(n-1)/(s-1),
+// rounded down, in ascending order.
+func ShardSample(n int) int { return min(n, shardSample) }
+
 // ShardOf describes the vectors of a collection, of which id returns the id of a row; nil if they have none.
 // The same vectors have the same digest. Others have another one, unless they agree in number, dimension, a
 // sample of the rows, and its ids.
@@ -237,18 +263,14 @@ func ShardOf(c *collection.Collection, id func(row int) string) Shard {
 	head := le.AppendUint64(le.AppendUint64(nil, uint64(c.N)), uint64(c.Dim))
 	sum.Write(head)
 	var line []byte
-	some := min(c.N, shardSample)
+	some := ShardSample(c.N)
 	for i := range some {
 		row := i
 		if some > 1 {
 			row = int(int64(i) * int64(c.N-1) / int64(some-1))
 		}
 		line = line[:0]
-		for j, x := range c.Rows[row*c.Dim : (row+1)*c.Dim] {
-			value := float64(x)
-			if c.Origin != nil {
-				value += c.Origin[j]
-			}
+		for _, value := range c.Given(row) {
 			line = le.AppendUint64(line, math.Float64bits(value+0))
 		}
 		if id != nil {
@@ -290,6 +312,23 @@ func (s Shard) Part(filter, exclude []int64) Shard {
 	sum.Write([]byte(s.Digest))
 	sum.Write(kept)
 	return Shard{Digest: hex.EncodeToString(sum.Sum(nil)[:16]), Rows: left}
+}
+
+// LimitsText appends to dst a text of the least and the greatest score of query j, nil for none, of which LimitsDigest makes a
+// digest where queries have limits of their own: j:min,max, and a list of what it excludes may follow. Scores are finite.
+func LimitsText(dst []byte, j int, minScore, maxScore *float64) []byte {
+	dst = append(strconv.AppendInt(dst, int64(j), 10), ':')
+	for _, x := range []*float64{minScore, maxScore} {
+		if x != nil {
+			format := byte('f')
+			if a := math.Abs(*x); a != 0 && (a < 1e-6 || a >= 1<<53) {
+				format = 'e'
+			}
+			dst = strconv.AppendFloat(dst, *x, format, -1, 64)
+		}
+		dst = append(dst, ',')
+	}
+	return dst
 }
 
 // LimitsDigest is the digest of what queries ask for beside k: the least and the greatest score of all, nil for

@@ -276,9 +276,9 @@ func (s *PairShape) Add(p *dataset.Pair) {
 
 // Members are the rows with their components, those of the other table after the vectors, by the names that they
 // have in their tables.
-func (s *PairShape) Members(ctx context.Context, vectors, with []string) dataset.EachMember {
+func (s *PairShape) Members(ctx context.Context, vectors, with *dataset.IDs) dataset.EachMember {
 	labels := s.components.Labels()
-	names := [2][]string{vectors, with}
+	names := [2]*dataset.IDs{vectors, with}
 	return func(do func(m *dataset.Member) error) error {
 		var m dataset.Member
 		for node := range int64(len(labels)) {
@@ -294,7 +294,7 @@ func (s *PairShape) Members(ctx context.Context, vectors, with []string) dataset
 				}
 			}
 			if names[side] != nil {
-				m.Name = names[side][m.Row]
+				m.Name = names[side].Text(m.Row)
 			}
 			m.Component = s.components.Of(node)
 			m.Size, m.Label, m.Keep = s.components.Size(node), labels[node], m.Component == node

@@ -12,11 +12,17 @@ import (
 // goals that each of its queries asks for. Those of more than one are Part of a longer list.
 func DivideRequest(all *batch.Request, goals *Goals, dim, size int) iter.Seq2[*batch.Request, error] {
 	return func(yield func(*batch.Request, error) bool) {
-		m := len(all.Queries) / dim
+		m := max(len(all.Queries), len(all.Queries64)) / dim
 		for lo := 0; lo < m; lo += size {
 			hi := min(m, lo+size)
 			part := *all
-			part.Queries, part.Goals = all.Queries[lo*dim:hi*dim], goals.Queries(lo, hi)
+			part.Goals = goals.Queries(lo, hi)
+			if all.Queries != nil {
+				part.Queries = all.Queries[lo*dim : hi*dim]
+			}
+			if all.Queries64 != nil {
+				part.Queries64 = all.Queries64[lo*dim : hi*dim]
+			}
 			if all.Changes != nil {
 				part.Changes = all.Changes[lo:hi]
 			}

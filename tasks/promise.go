@@ -1,12 +1,14 @@
 package tasks
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"thresher/batch"
+	"thresher/dataset"
 )
 
 // Subject is what a promise is about.
@@ -118,6 +120,24 @@ func (p *Promises) Add(c *batch.Certificate) {
 	g := granted(c)
 	p.addFigures(g, c)
 	p.addKind(g, c.Law, 1)
+}
+
+// addResult counts an answer of a file, which states its law and what rounding changed if it has a certificate.
+func (p *Promises) addResult(r *dataset.Result) error {
+	c := batch.Certificate{Guarantee: batch.Guarantee(r.Guarantee), Delta: r.Delta}
+	if r.Certificate != nil {
+		var more struct {
+			Law           batch.Law `json:"law"`
+			VectorsChange float64   `json:"vectors_change"`
+			QueryChange   float64   `json:"query_change"`
+		}
+		if err := json.Unmarshal(r.Certificate, &more); err != nil {
+			return fmt.Errorf("certificate: %w", err)
+		}
+		c.Law, c.VectorsChange, c.QueryChange = more.Law, more.VectorsChange, more.QueryChange
+	}
+	p.Add(&c)
+	return nil
 }
 
 // AddAll counts answers.

@@ -15,6 +15,9 @@ type RecallSummary struct {
 	Plan   string       `json:"plan,omitempty"` // of the latest of these searches
 	TookMS float64      `json:"took_ms"`        // of these searches
 	*verify.RecallReport
+	// Reasons say why answers lack vectors, those that explain most first; empty if none is known, nil if no answer
+	// lacks any, the deadline left no time to look for them, or the vectors are float64.
+	Reasons []verify.Reason `json:"reasons,omitzero"`
 }
 
 // Recall measures the recall of the answers of a stream, and passes what it finds of each, in
@@ -22,6 +25,7 @@ type RecallSummary struct {
 // an *AnswersError if no query wants any atom; other errors are those of the stream and of
 // [Comparison.Add].
 func Recall(ctx context.Context, c *Comparison, parts Parts, visit func(*Compared) error) (*RecallSummary, error) {
+	c.lookForReasons()
 	for p, err := range parts {
 		if err == nil {
 			err = c.Add(ctx, p, visit)
@@ -37,9 +41,13 @@ func Recall(ctx context.Context, c *Comparison, parts Parts, visit func(*Compare
 	if err != nil {
 		return nil, &AnswersError{Err: err}
 	}
+	reasons, err := c.why(ctx)
+	if err != nil {
+		return nil, err
+	}
 	took := c.searched.Round(time.Microsecond)
 	return &RecallSummary{
 		Metric: c.atoms.Metric.String(), Method: c.method, Plan: c.plan,
-		TookMS: float64(took) / float64(time.Millisecond), RecallReport: found,
+		TookMS: float64(took) / float64(time.Millisecond), RecallReport: found, Reasons: reasons,
 	}, nil
 }

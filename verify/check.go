@@ -45,8 +45,9 @@ type Check struct {
 	minScore *float64
 	// maxScore, if not nil, is the greatest score asked for (Euclidean: the least).
 	maxScore  *float64
-	allowed   []bool // by row number; nil: all
-	selves    bool   // query j is atom selfFirst+j and must not be returned
+	allowed   []bool  // by row number; nil: all
+	exclude   []int64 // rows that no query may have
+	selves    bool    // query j is atom selfFirst+j and must not be returned
 	selfFirst int64
 	selfRows  []int64           // if not nil, query j is atom selfRows[j] instead
 	goals     []batch.QueryGoal // what each query asks for beside; nil: nothing
@@ -65,7 +66,15 @@ func NewCheck(o *Oracle, req batch.Request) (*Check, error) {
 	if req.LaterOnly {
 		return nil, &batch.RequestError{Field: "later_only", Query: -1, Err: errors.New("answers of such a search cannot be checked")}
 	}
-	c := &Check{oracle: o, k: cmp.Or(req.K, req.Limit), minScore: req.MinScore, maxScore: req.MaxScore, selves: req.ExcludeSelf, selfFirst: req.SelfFirst, selfRows: req.Selves, goals: req.Goals}
+	c := &Check{oracle: o, k: cmp.Or(req.K, req.Limit), minScore: req.MinScore, maxScore: req.MaxScore, selves: req.ExcludeSelf, selfFirst: req.SelfFirst, selfRows: req.Selves, goals: req.Goals, exclude: req.Exclude}
+	if err := c.checkRows(-1, req.Filter, req.Exclude); err != nil {
+		return nil, err
+	}
+	for j := range req.Goals {
+		if err := c.checkRows(j, req.Goals[j].Filter, req.Goals[j].Exclude); err != nil {
+			return nil, err
+		}
+	}
 	if req.Filter == nil && len(req.Exclude) == 0 {
 		return c, nil
 	}
@@ -73,13 +82,28 @@ func NewCheck(o *Oracle, req batch.Request) (*Check, error) {
 	for i := range c.allowed {
 		c.allowed[i] = req.Filter == nil
 	}
-	if err := c.set("filter", req.Filter, true); err != nil {
-		return nil, err
+	for _, row := range req.Filter {
+		c.allowed[row] = true
 	}
-	if err := c.set("exclude", req.Exclude, false); err != nil {
-		return nil, err
+	for _, row := range req.Exclude {
+		c.allowed[row] = false
 	}
 	return c, nil
+}
+
+// checkRows returns a *batch.RequestError for a row that is not there, in the lists of a query or, -1, of all.
+func (c *Check) checkRows(query int, filter, exclude []int64) error {
+	for _, list := range []struct {
+		field string
+		rows  []int64
+	}{{"filter", filter}, {"exclude", exclude}} {
+		for at, row := range list.rows {
+			if row < 0 || row >= int64(c.oracle.n) {
+				return &batch.RequestError{Field: list.field, Query: query, Err: fmt.Errorf("entry %d: row %d of %d", at, row, c.oracle.n)}
+			}
+		}
+	}
+	return nil
 }
 
 // forQuery returns the check of one query, by its goal.
@@ -97,26 +121,22 @@ func (c *Check) forQuery(query int64) *Check {
 	if g.MaxScore != nil {
 		own.maxScore = g.MaxScore
 	}
-	if len(g.Exclude) > 0 {
-		own.allowed = make([]bool, c.oracle.n)
-		for i := range own.allowed {
-			own.allowed[i] = c.allowed == nil || c.allowed[i]
-		}
-		for _, row := range g.Exclude {
+	if len(g.Exclude) == 0 && g.Filter == nil {
+		return &own
+	}
+	own.allowed = make([]bool, c.oracle.n)
+	for i := range own.allowed {
+		own.allowed[i] = g.Filter == nil && (c.allowed == nil || c.allowed[i])
+	}
+	for _, row := range g.Filter {
+		own.allowed[row] = true
+	}
+	for _, rows := range [][]int64{c.exclude, g.Exclude} {
+		for _, row := range rows {
 			own.allowed[row] = false
 		}
 	}
 	return &own
-}
-
-func (c *Check) set(field string, rows []int64, allowed bool) error {
-	for at, id := range rows {
-		if id < 0 || id >= int64(len(c.allowed)) {
-			return &batch.RequestError{Field: field, Query: -1, Err: fmt.Errorf("entry %d: row %d of %d", at, id, len(c.allowed))}
-		}
-		c.allowed[id] = allowed
-	}
-	return nil
 }
 
 // CheckCertificate returns an error if guarantee, law, delta or epsilon of a certificate are

@@ -355,6 +355,8 @@ func TestCheckRefuses(t *testing.T) {
 		{batch.Request{K: -1, MinScore: new(float64)}, "k: -1, at least 1"},
 		{batch.Request{K: 1, Filter: []int64{2, 3}}, "filter: entry 1: row 3 of 3"},
 		{batch.Request{K: 1, Exclude: []int64{-1}}, "exclude: entry 0: row -1 of 3"},
+		{batch.Request{Goals: []batch.QueryGoal{{K: 1}, {K: 1, Filter: []int64{0, 1 << 20}}}}, "filter: query 1: entry 1: row 1048576 of 3"},
+		{batch.Request{Goals: []batch.QueryGoal{{K: 1, Exclude: []int64{3}}}}, "exclude: query 0: entry 0: row 3 of 3"},
 	} {
 		_, err := NewCheck(o, x.req)
 		var refused *batch.RequestError

@@ -5,7 +5,8 @@
 // against it. Programs that get answers one by one, or from a file, iterate over the queries
 // with [Oracle.Each], check each answer with a [Check] and count the results in a [Tally].
 //
-// [Recall] compares answers of any origin, without certificates, with the k best atoms.
+// [Recall] compares answers of any origin, without certificates, with the k best atoms; [Reasons] finds out why
+// they lack some.
 //
 // An answer is wrong if one of the k best of the allowed atoms, i, is missing, and an atom v that
 // it returns scores less than

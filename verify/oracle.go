@@ -16,7 +16,8 @@ import (
 // at most (d+2) 2^-53 of itself. It is safe for concurrent use.
 type Oracle struct {
 	rows    []float32
-	rests   []float32 // what the rows lack of those given; nil: nothing
+	kept    *collection.Collection // has the rows, if they are nil
+	rests   []float32              // what the rows lack of those given; nil: nothing
 	n, dim  int
 	metric  collection.Metric
 	threads int
@@ -43,15 +44,53 @@ func NewOracle(rows []float32, dim int, metric collection.Metric, threads int) (
 		threads = runtime.GOMAXPROCS(0)
 	}
 	o := &Oracle{rows: rows, n: len(rows) / dim, dim: dim, metric: metric, threads: threads}
+	if err := o.measure(); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// NewOracleOf is NewOracle of the rows of c, in the type in which it keeps them. Rows of float64 are relative to no
+// origin, and their queries are float64, too: Response and Recall.Compare64 take such.
+func NewOracleOf(c *collection.Collection, threads int) (*Oracle, error) {
+	if c.Rows != nil {
+		return NewOracle(c.Rows, c.Dim, c.Metric, threads)
+	}
+	o, err := NewLazyOracleOf(c)
+	if err != nil {
+		return nil, err
+	}
+	if o.threads = threads; threads < 1 {
+		o.threads = runtime.GOMAXPROCS(0)
+	}
+	if err := o.measure(); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// NewLazyOracleOf is NewLazyOracle of the rows of c, in the type in which it keeps them.
+func NewLazyOracleOf(c *collection.Collection) (*Oracle, error) {
+	if c.Rows != nil {
+		return NewLazyOracle(c.Rows, c.Dim, c.Metric)
+	}
+	if err := c.Metric.Check(); err != nil {
+		return nil, err
+	}
+	return &Oracle{kept: c, n: c.N, dim: c.Dim, metric: c.Metric, threads: 1}, nil
+}
+
+// measure computes the norms.
+func (o *Oracle) measure() error {
 	o.norm = make([]float64, o.n)
 	for i := range o.norm {
-		o.norm[i] = norm(o.row(i))
+		o.norm[i] = o.measured(i)
 		if math.IsNaN(o.norm[i]) || math.IsInf(o.norm[i], 0) {
-			return nil, fmt.Errorf("row %d is not finite", i)
+			return fmt.Errorf("row %d is not finite", i)
 		}
 		o.longest = max(o.longest, o.norm[i])
 	}
-	return o, nil
+	return nil
 }
 
 // AddRests adds to every coordinate of the rows what float32 lacks of the value given, so that o scores the
@@ -61,8 +100,8 @@ func (o *Oracle) AddRests(rests []float32) error {
 	if rests == nil {
 		return nil
 	}
-	if len(rests) != len(o.rows) {
-		return fmt.Errorf("%d rests of %d values", len(rests), len(o.rows))
+	if len(rests) != o.n*o.dim {
+		return fmt.Errorf("%d rests of %d values", len(rests), o.n*o.dim)
 	}
 	o.rests, o.longest = rests, 0
 	row := make([]float64, o.dim)
@@ -97,12 +136,42 @@ func NewLazyOracle(rows []float32, dim int, metric collection.Metric) (*Oracle, 
 // length returns |v| of a row.
 func (o *Oracle) length(i int) float64 {
 	if o.norm == nil {
-		return norm(o.row(i))
+		return o.measured(i)
 	}
 	return o.norm[i]
 }
 
-func (o *Oracle) row(i int) []float32 { return o.rows[i*o.dim : (i+1)*o.dim] }
+// measured computes |v| of a row.
+func (o *Oracle) measured(i int) float64 {
+	if o.rows == nil && o.kept.Float64() {
+		row := make([]float64, o.dim)
+		o.kept.Vectors.Read64(row, i*o.dim)
+		return norm(row)
+	}
+	return norm(o.row(i))
+}
+
+// row returns row i: in place, or made of what the collection keeps, by other code than its own.
+func (o *Oracle) row(i int) []float32 {
+	if o.rows != nil {
+		return o.rows[i*o.dim : (i+1)*o.dim]
+	}
+	row := make([]float32, o.dim)
+	o.kept.Vectors.Read32(row, i*o.dim)
+	return row
+}
+
+// row64 writes row i in float64, as the collection keeps it, to row, and returns it.
+func (o *Oracle) row64(i int, row []float64) []float64 {
+	if o.rows == nil {
+		o.kept.Vectors.Read64(row, i*o.dim)
+		return row
+	}
+	for c, x := range o.row(i) {
+		row[c] = float64(x)
+	}
+	return row
+}
 
 // norm needs no scaling: squares of float32 are within 1e-90..1e77.
 func norm[T float32 | float64](v []T) float64 {
@@ -209,9 +278,13 @@ func (o *Oracle) score(ctx context.Context, q *[tile][]float64, s *[tile]Scores,
 			return false
 		}
 		var all [tile]float64
-		if o.rests != nil {
+		switch {
+		case o.rests != nil:
 			all = sums(o, q, o.given(i, wide))
-		} else {
+		case o.rows == nil:
+			o.kept.Vectors.Read64(wide, i*o.dim)
+			all = sums(o, q, wide)
+		default:
 			all = sums(o, q, o.row(i))
 		}
 		for t, sum := range all {

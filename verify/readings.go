@@ -16,8 +16,8 @@ const enoughReadings = 1000
 
 // Add adds an answer to the query q: the rows of its atoms by either reading, and the score stated for
 // each. Atoms that are the same by both do not count. It reports whether more answers are needed.
-func (r *Readings) Add(q []float32, first, second []int64, stated []float32) (more bool) {
-	s := r.oracle.pairs(q)
+func (r *Readings) Add(q []float64, first, second []int64, stated []float32) (more bool) {
+	s := r.oracle.pairs64(q)
 	for at, score := range stated {
 		if first[at] == second[at] {
 			continue

@@ -11,6 +11,10 @@ func TestReadings(t *testing.T) {
 	const n, dim, k = 60, 8, 5
 	r := vectors.Rand(2)
 	rows, q := vectors.Gaussian(r, n, dim), vectors.Gaussian(r, 1, dim)
+	wide := make([]float64, dim)
+	for j, x := range q {
+		wide[j] = float64(x)
+	}
 	o, err := NewLazyOracle(rows, dim, collection.Cosine)
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +41,7 @@ func TestReadings(t *testing.T) {
 		"without scores": {first, second, nil, -1},
 	} {
 		readings := NewReadings(o)
-		if !readings.Add(q, c.first, c.second, c.scores) {
+		if !readings.Add(wide, c.first, c.second, c.scores) {
 			t.Errorf("%s: %d scores are enough", name, k)
 		}
 		if got := readings.Decide(); got != c.want {

@@ -44,8 +44,18 @@ func NewRecall(o *Oracle, k int) *Recall {
 // first k atoms count. An error means that the answer cannot be one of this collection; nothing
 // is added then.
 func (r *Recall) Compare(query int64, q []float32, best, ids []int64, scores []float32) (float64, error) {
-	if len(q) != r.oracle.dim {
-		return 0, fmt.Errorf("query %d has %d values, the vectors have %d", query, len(q), r.oracle.dim)
+	return r.compare(query, r.oracle.pairs(q), best, ids, scores)
+}
+
+// Compare64 is Compare of a query of float64.
+func (r *Recall) Compare64(query int64, q []float64, best, ids []int64, scores []float32) (float64, error) {
+	return r.compare(query, r.oracle.pairs64(q), best, ids, scores)
+}
+
+// compare is Compare of a query whose scores are s.
+func (r *Recall) compare(query int64, s pairScores, best, ids []int64, scores []float32) (float64, error) {
+	if len(s.q) != r.oracle.dim {
+		return 0, fmt.Errorf("query %d has %d values, the vectors have %d", query, len(s.q), r.oracle.dim)
 	}
 	if scores != nil && len(scores) != len(ids) {
 		return 0, fmt.Errorf("query %d: %d scores for %d ids", query, len(scores), len(ids))
@@ -65,7 +75,6 @@ func (r *Recall) Compare(query int64, q []float32, best, ids []int64, scores []f
 	r.varied = r.varied || r.most > 0 && len(best) != r.most
 	r.most = max(r.most, len(best))
 	ids = ids[:min(len(ids), r.k)]
-	s := r.oracle.pairs(q)
 	last := best[len(best)-1]
 	floor := s.search(last)
 	worst := math.Inf(1)

@@ -9,11 +9,23 @@ import (
 // pairScores are the scores of atoms for one query, one at a time.
 type pairScores struct {
 	oracle *Oracle
-	q      []float32
-	norm   float64 // |q|
+	q      []float64
+	norm   float64   // |q|
+	row    []float64 // memory for one
 }
 
-func (o *Oracle) pairs(q []float32) pairScores { return pairScores{o, q, norm(q)} }
+func (o *Oracle) pairs(q []float32) pairScores {
+	wide := make([]float64, len(q))
+	for c, x := range q {
+		wide[c] = float64(x)
+	}
+	return o.pairs64(wide)
+}
+
+// pairs64 is pairs of a query of float64, which it retains.
+func (o *Oracle) pairs64(q []float64) pairScores {
+	return pairScores{o, q, norm(q), make([]float64, o.dim)}
+}
 
 // pair is what every score of a query and an atom is computed from.
 type pair struct {
@@ -24,8 +36,8 @@ type pair struct {
 
 func (s *pairScores) pair(id int64) pair {
 	p := pair{q: s.norm, v: s.oracle.length(int(id))}
-	for c, x := range s.oracle.row(int(id)) {
-		a, b := float64(s.q[c]), float64(x)
+	for c, b := range s.oracle.row64(int(id), s.row) {
+		a := s.q[c]
 		p.dot += a * b
 		p.squared += (a - b) * (a - b)
 	}

@@ -27,8 +27,8 @@ type puzzles struct {
 	After    int64 `json:"after"`    // of the atom one row after
 }
 
-// mostPuzzles bounds the scores for which an explanation is looked for.
-const mostPuzzles = 1000
+// maxPuzzles bounds the scores for which an explanation is looked for.
+const maxPuzzles = 1000
 
 // WrongScore is a stated score that is not the atom's.
 type WrongScore struct {
@@ -50,7 +50,7 @@ func (c *StatedScores) add(query int64, s *pairScores, ids []int64, scores []flo
 			continue
 		}
 		p := s.pair(id)
-		if !c.explain(query, id, s, &p, stated) && c.Puzzles.Tried < mostPuzzles {
+		if !c.explain(query, id, s, &p, stated) && c.Puzzles.Tried < maxPuzzles {
 			c.Puzzles.add(s, ids, id, stated)
 		}
 	}

@@ -7,7 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 	"unsafe"
+
+	"thresher/dataset"
 )
 
 // dtype is the type of an array's elements, in numpy's words or the name of a record.
@@ -21,11 +24,31 @@ const (
 	uint64s  dtype = "<u8"
 	bytes8   dtype = "|u1"
 	bools    dtype = "|b1"
+	halves   dtype = "<f2"
+	signed8  dtype = "|i1"
+	upper16  dtype = "bfloat16" // for which numpy has no name of its own
 )
+
+// rowTypes are the types that vectors may have. Queries have the first or, of vectors of float64, either of the first two.
+var rowTypes = []dtype{float32s, float64s, halves, upper16, signed8, bytes8}
+
+// queryTypes are the types that queries, and other rows that are compared with vectors of a type, may have.
+func queryTypes(elem dataset.Elem) []dtype {
+	if elem == dataset.ElemFloat64 {
+		return rowTypes[:2]
+	}
+	return rowTypes[:1]
+}
+
+// rowElems are what collections call the rowTypes.
+var rowElems = map[dtype]dataset.Elem{
+	float32s: dataset.ElemFloat32, float64s: dataset.ElemFloat64, halves: dataset.ElemFloat16, upper16: dataset.ElemBFloat16,
+	signed8: dataset.ElemInt8, bytes8: dataset.ElemUint8,
+}
 
 // sizes are the bytes of an element.
 var sizes = map[dtype]int64{
-	float32s: 4, float64s: 8, int32s: 4, int64s: 8, uint64s: 8, bytes8: 1, bools: 1,
+	float32s: 4, float64s: 8, int32s: 4, int64s: 8, uint64s: 8, bytes8: 1, bools: 1, halves: 2, upper16: 2, signed8: 1,
 	certificates: certificateBytes, looks: lookBytes,
 }
 
@@ -222,11 +245,19 @@ func (s *arguments) get(name string, types ...dtype) (*array, error) {
 			continue
 		}
 		if !slices.Contains(types, a.DType) {
-			return nil, wrong(name, "dtype %s; %v is wanted", a.DType, types[0])
+			return nil, wrong(name, "dtype %s; %s is wanted", a.DType, alternatives(types))
 		}
 		return a, nil
 	}
 	return nil, nil
+}
+
+func alternatives(types []dtype) string {
+	names := make([]string, len(types))
+	for i, t := range types {
+		names[i] = string(t)
+	}
+	return strings.Join(names, " or ")
 }
 
 // matrix returns the array of this name, which has two dimensions.
@@ -241,6 +272,21 @@ func (s *arguments) matrix(name string, types ...dtype) (*array, error) {
 		return nil, wrong(name, "shape %v; a matrix is wanted", a.Shape)
 	}
 	return a, nil
+}
+
+// floats returns the elements of a, a matrix of float32 or float64, in their own type; the other is nil.
+func (a *array) floats() (narrow []float32, wide []float64, err error) {
+	b, err := a.read()
+	if err != nil {
+		return nil, nil, err
+	}
+	if size := int(sizes[a.DType]); !isAligned(b, size) {
+		return nil, nil, wrong(a.Name, "offset %d: %v begin at multiples of %d bytes", a.Offset, rowElems[a.DType], size)
+	}
+	if a.DType == float64s {
+		return nil, elements[float64](b), nil
+	}
+	return elements[float32](b), nil, nil
 }
 
 // vector returns the elements of an array of one dimension, n of them unless n is -1; nil if there

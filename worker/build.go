@@ -10,6 +10,7 @@ import (
 
 	"thresher/batch"
 	"thresher/collection"
+	"thresher/columns"
 	"thresher/dataset"
 )
 
@@ -78,28 +79,35 @@ func (f *form) agrees(c *collection.Collection) error {
 
 // about is what a client learns of a collection.
 type about struct {
-	Handle  int64   `json:"handle"` // 0 of a file without rows, of which there is no collection
-	N       int     `json:"n"`
-	Dim     int     `json:"dim"` // 0 of such a file
-	Metric  string  `json:"metric"`
-	Basis   string  `json:"basis"`
-	Seed    uint64  `json:"seed"`
-	Bytes   int64   `json:"bytes"`
-	Device  string  `json:"device"`
-	Seconds float64 `json:"seconds"`
+	Handle int64 `json:"handle"` // 0 of a file without rows, of which there is no collection
+	N      int   `json:"n"`
+	Dim    int   `json:"dim"` // 0 of such a file
+	// DType is the type in which the vectors are kept.
+	DType   dataset.Elem `json:"dtype"`
+	Metric  string       `json:"metric"`
+	Basis   string       `json:"basis"`
+	Seed    uint64       `json:"seed"`
+	Bytes   int64        `json:"bytes"`
+	Device  string       `json:"device"`
+	Seconds float64      `json:"seconds"`
 	// VectorColumns says which columns of an opened file made the vectors, "" without names.
 	VectorColumns string `json:"vector_columns,omitempty"`
 	// Rounded is what rounding the vectors to float32 changed, nil if nothing.
 	Rounded *dataset.Change `json:"rounded,omitempty"`
 	// GPUUnused says of each GPU that is there and does not search this collection why.
 	GPUUnused []string `json:"gpu_unused,omitempty"`
+	// Columns are those by which filters select.
+	Columns []columns.Field `json:"columns,omitempty"`
 }
 
 func (v *index) about(handle int64) *about {
-	a := &about{Handle: handle, N: v.N, Dim: v.Dim, Metric: v.Metric.String(), Basis: v.Basis.String(), Seed: v.Seed,
+	a := &about{Handle: handle, N: v.N, Dim: v.Dim, DType: v.Elem(), Metric: v.Metric.String(), Basis: v.Basis.String(), Seed: v.Seed,
 		Bytes: v.Bytes(), Device: v.engine.Backend(), Seconds: v.took.Seconds()}
 	if v.Change.Values > 0 {
 		a.Rounded = &v.Change
+	}
+	if v.columns != nil {
+		a.Columns = v.columns.Fields()
 	}
 	if v.unused != nil {
 		a.GPUUnused = v.unused(v.engine.Instead())
@@ -118,11 +126,19 @@ func (c *call) build(ctx context.Context) (any, *reply, error) {
 	if err := c.fields(&f); err != nil {
 		return nil, nil, err
 	}
-	rows, dim, held, err := c.vectors("vectors")
+	rows, held, err := c.vectors("vectors")
 	if err != nil {
 		return nil, nil, err
 	}
+	dim := rows.Dim()
 	origin, err := vector[float64](c.arguments, "origin", dim, float64s)
+	if err != nil {
+		return nil, nil, err
+	}
+	kept, err := c.kept("columns")
+	if err == nil && kept != nil && kept.Rows() != rows.Len() {
+		err = wrong("columns", "%d rows for %d vectors", kept.Rows(), rows.Len())
+	}
 	if err == nil {
 		err = c.complete()
 	}
@@ -135,11 +151,11 @@ func (c *call) build(ctx context.Context) (any, *reply, error) {
 	}
 	o.Origin, o.Change = slices.Clone(origin), f.Rounded
 	if f.Once != nil {
-		if err := c.choose(ctx, f.Once, f.Device, len(rows)/dim, dim, &o); err != nil {
+		if err := c.choose(ctx, f.Once, f.Device, rows.Len(), dim, &o); err != nil {
 			return nil, nil, err
 		}
 	}
-	return c.makeIndex(ctx, rows, dim, held, f.Device, o)
+	return c.makeIndex(ctx, rows, held, f.Device, o, kept)
 }
 
 // once says what a collection will be searched for, once; then codes are built only if that pays.
@@ -170,44 +186,47 @@ func (c *call) choose(ctx context.Context, x *once, device string, n, dim int, o
 	return nil
 }
 
-// vectors returns the matrix of this name, in place if it is shared memory or a file, and the
+// vectors returns the matrix of this name in its own type, in place if it is shared memory or a file, and the
 // region that the call holds for it.
-func (c *call) vectors(name string) (rows []float32, dim int, held *region, err error) {
-	a, err := c.matrix(name, float32s)
+func (c *call) vectors(name string) (v dataset.Vectors, held *region, err error) {
+	a, err := c.matrix(name, rowTypes...)
 	if err != nil {
-		return nil, 0, nil, err
+		return v, nil, err
 	}
 	switch n := a.Shape[0]; {
 	case n < 1:
-		return nil, 0, nil, wrong(name, "no rows")
+		return v, nil, wrong(name, "no rows")
 	case n > collection.MaxAtoms:
-		return nil, 0, nil, wrong(name, "%d rows, at most %d", n, collection.MaxAtoms).within(collection.MaxAtoms)
+		return v, nil, wrong(name, "%d rows, at most %d", n, collection.MaxAtoms).within(collection.MaxAtoms)
 	case a.Shape[1] < 1 || a.Shape[1] > collection.MaxDim:
-		return nil, 0, nil, wrong(name, "%d columns, at least 1 and at most %d", a.Shape[1], collection.MaxDim).within(collection.MaxDim)
+		return v, nil, wrong(name, "%d columns, at least 1 and at most %d", a.Shape[1], collection.MaxDim).within(collection.MaxDim)
 	}
 	b, held, err := a.share()
 	if err != nil {
-		return nil, 0, nil, err
+		return v, nil, err
 	}
-	if uintptr(len(b))%4 != 0 || len(b) > 0 && !isAligned(b) {
-		return nil, 0, nil, wrong(name, "offset %d: float32 begin at multiples of 4 bytes", a.Offset)
+	elem := rowElems[a.DType]
+	if size := elem.Size(); !isAligned(b, size) {
+		return v, nil, wrong(name, "offset %d: %v begin at multiples of %d bytes", a.Offset, elem, size)
 	}
-	return elements[float32](b), int(a.Shape[1]), held, nil
+	v, err = dataset.NewVectors(elem, int(a.Shape[1]), b)
+	return v, held, err
 }
 
-// makeIndex builds a collection and gives it a handle. held, which rows are part of, may be nil.
-func (c *call) makeIndex(ctx context.Context, rows []float32, dim int, held *region, device string, o collection.Options) (any, *reply, error) {
+// makeIndex builds a collection with columns and gives it a handle. held, which rows are part of, and kept may be nil.
+func (c *call) makeIndex(ctx context.Context, rows dataset.Vectors, held *region, device string, o collection.Options, kept *columns.Columns) (any, *reply, error) {
 	begun := time.Now()
-	if err := c.fits("vectors", collection.Size(int64(len(rows)/dim), dim, &o)-4*int64(len(rows))); err != nil {
+	o.Elem = rows.Elem()
+	if err := c.fits("vectors", collection.Size(int64(rows.Len()), rows.Dim(), &o)-int64(len(rows.Bytes()))); err != nil {
 		return nil, nil, err
 	}
 	own := o
 	o.Progress = func(done, total int64) { c.report("building", done, total) }
-	built, err := collection.Build(ctx, rows, dim, &o)
+	built, err := collection.BuildVectors(ctx, rows, &o)
 	if err != nil {
 		return nil, nil, err
 	}
-	v := &index{Collection: built, options: own}
+	v := &index{Collection: built, options: own, columns: kept}
 	if held != nil {
 		v.rows = held.hold()
 	}
@@ -227,6 +246,20 @@ func (c *call) fits(what string, bytes int64) error {
 
 // put makes v ready to be searched on a device and gives it a handle. It takes v.
 func (c *call) put(ctx context.Context, v *index, device string, begun time.Time) (any, *reply, error) {
+	if err := c.ready(ctx, v, device); err != nil {
+		return nil, nil, err
+	}
+	v.took = time.Since(begun)
+	info := v.about(0)
+	var err error
+	if info.Handle, err = c.s.registry.add(v); err != nil {
+		return nil, nil, err
+	}
+	return info, nil, nil
+}
+
+// ready makes v ready to be searched on a device, for one user. If it cannot be, it releases v.
+func (c *call) ready(ctx context.Context, v *index, device string) error {
 	v.users.Store(1)
 	v.device = device
 	d, err := c.s.o.Device(ctx, device, v.options.Threads, v.Collection)
@@ -236,15 +269,10 @@ func (c *call) put(ctx context.Context, v *index, device string, begun time.Time
 	}
 	if err != nil {
 		v.release()
-		return nil, nil, err
+		return err
 	}
 	v.coalescer = batch.NewCoalescer(v.engine, &batch.CoalescerOptions{Window: batch.DefaultWindow})
-	v.took = time.Since(begun)
-	info := v.about(0)
-	if info.Handle, err = c.s.registry.add(v); err != nil {
-		return nil, nil, err
-	}
-	return info, nil, nil
+	return nil
 }
 
 // info describes a collection.
@@ -257,7 +285,12 @@ func (c *call) info(context.Context) (any, *reply, error) {
 	if err := c.complete(); err != nil {
 		return nil, nil, err
 	}
-	info := *v.about(handle)
+	info := v.about(handle)
+	if x := v.changed(); x != nil {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		info = x.amend(info)
+	}
 	return info, nil, nil
 }
 
@@ -273,9 +306,9 @@ func (c *call) held() (*index, int64, error) {
 	return v, f.Handle, err
 }
 
-// changing is held for a call that changes the vectors: its field rounded, if it has one, is what
+// rebuilding is held for a call that builds other vectors of them: its field rounded, if it has one, is what
 // rounding changed of those of the new collection.
-func (c *call) changing() (*index, *dataset.Change, error) {
+func (c *call) rebuilding(ctx context.Context) (*index, *dataset.Change, error) {
 	var f struct {
 		Handle  int64           `json:"handle"`
 		Rounded *dataset.Change `json:"rounded"`
@@ -283,12 +316,12 @@ func (c *call) changing() (*index, *dataset.Change, error) {
 	if err := c.fields(&f); err != nil {
 		return nil, nil, err
 	}
-	v, err := c.s.registry.hold(f.Handle)
+	v, err := c.hold(ctx, f.Handle)
 	return v, f.Rounded, err
 }
 
-// changed returns the options of a collection with other vectors.
-func (v *index) changed(change *dataset.Change) collection.Options {
+// optionsOf returns the options of a collection with other vectors.
+func (v *index) optionsOf(change *dataset.Change) collection.Options {
 	o := v.options
 	if change != nil {
 		o.Change = *change
@@ -298,32 +331,81 @@ func (v *index) changed(change *dataset.Change) collection.Options {
 
 // add builds a collection of the rows of another one and of the array vectors.
 func (c *call) add(ctx context.Context) (any, *reply, error) {
-	v, change, err := c.changing()
+	v, change, err := c.rebuilding(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer v.release()
-	more, dim, _, err := c.vectors("vectors")
-	if err == nil {
-		err = c.complete()
-	}
+	more, _, err := c.vectors("vectors")
 	switch {
 	case err != nil:
 		return nil, nil, err
-	case dim != v.Dim:
-		return nil, nil, wrong("vectors", "%d columns; the collection has %d", dim, v.Dim)
-	case len(more)/dim > collection.MaxAtoms-v.N:
-		return nil, nil, wrong("vectors", "%d rows and %d more, at most %d", v.N, len(more)/dim, collection.MaxAtoms).within(collection.MaxAtoms)
+	case more.Dim() != v.Dim:
+		return nil, nil, wrong("vectors", "%d columns; the collection has %d", more.Dim(), v.Dim)
+	case more.Len() > collection.MaxAtoms-v.N:
+		return nil, nil, wrong("vectors", "%d rows and %d more, at most %d", v.N, more.Len(), collection.MaxAtoms).within(collection.MaxAtoms)
 	}
-	if err := c.fits("vectors", 4*int64(len(v.Rows)+len(more))); err != nil {
+	kept := v.columns
+	if kept != nil {
+		values, err := c.kept("columns")
+		if err == nil {
+			kept, err = kept.Append(values, more.Len())
+		}
+		if err != nil {
+			return nil, nil, wrong("columns", "%v", err)
+		}
+	}
+	if err := c.complete(); err != nil {
 		return nil, nil, err
 	}
-	made, arrays, err := c.makeIndex(ctx, slices.Concat(v.Rows, more), dim, nil, v.device, v.changed(change))
+	all := int64(v.N+more.Len()) * int64(v.Dim*v.Elem().Size())
+	if err := c.fits("vectors", all); err != nil {
+		return nil, nil, err
+	}
+	rows := append(make([]byte, 0, all), v.Vectors.Bytes()...)
+	if rows, err = appendRows(rows, more, v.Elem()); err != nil {
+		return nil, nil, err
+	}
+	made, arrays, err := c.makeKept(ctx, v, rows, change, kept)
 	if f := asFailure(err); f != nil && f.Argument == "vectors" && f.Row != nil {
 		f.Message = strings.Replace(f.Message, fmt.Sprintf("row %d: ", *f.Row), "", 1)
 		err = (&failure{Kind: f.Kind, Argument: f.Argument, Message: f.Message}).at(*f.Row - int64(v.N))
 	}
 	return made, arrays, err
+}
+
+// appendRows appends vectors to rows of a type, which has to hold their coordinates.
+func appendRows(rows []byte, more dataset.Vectors, elem dataset.Elem) ([]byte, error) {
+	if more.Elem() == elem {
+		return append(rows, more.Bytes()...), nil
+	}
+	values := make([]float32, more.Dim())
+	size := len(values) * elem.Size()
+	for i := range more.Len() {
+		more.Read32(values, i*len(values))
+		if given := more.Float64s(); given != nil {
+			for j, x := range given[i*len(values):][:len(values)] {
+				if float64(values[j]) != x {
+					return nil, wrong("vectors", "column %d: value %g is none of %v, the type in which the collection keeps its vectors", j, x, elem).at(int64(i))
+				}
+			}
+		}
+		at := len(rows)
+		rows = slices.Grow(rows, size)[:at+size]
+		if j := elem.Encode(rows[at:], values); j >= 0 {
+			return nil, wrong("vectors", "column %d: value %g is none of %v, the type in which the collection keeps its vectors", j, values[j], elem).at(int64(i))
+		}
+	}
+	return rows, nil
+}
+
+// makeKept is makeIndex of rows of the type of v, which take its place.
+func (c *call) makeKept(ctx context.Context, v *index, rows []byte, change *dataset.Change, kept *columns.Columns) (any, *reply, error) {
+	vectors, err := dataset.NewVectors(v.Elem(), v.Dim, rows)
+	if err != nil {
+		return nil, nil, err
+	}
+	return c.makeIndex(ctx, vectors, nil, v.device, v.optionsOf(change), kept)
 }
 
 func asFailure(err error) *failure {
@@ -335,7 +417,7 @@ func asFailure(err error) *failure {
 
 // remove builds a collection of the rows of another one without some.
 func (c *call) remove(ctx context.Context) (any, *reply, error) {
-	v, change, err := c.changing()
+	v, change, err := c.rebuilding(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -364,14 +446,20 @@ func (c *call) remove(ctx context.Context) (any, *reply, error) {
 	if left == 0 {
 		return nil, nil, wrong("rows", "no row would be left")
 	}
-	if err := c.fits("rows", 4*int64(left)*int64(v.Dim)); err != nil {
+	size := v.Dim * v.Elem().Size()
+	if err := c.fits("rows", int64(left)*int64(size)); err != nil {
 		return nil, nil, err
 	}
-	kept := make([]float32, 0, left*v.Dim)
+	rows, all := make([]byte, 0, left*size), v.Vectors.Bytes()
+	stay := make([]int64, 0, left)
 	for i := range v.N {
 		if !gone[i] {
-			kept = append(kept, v.Row(i)...)
+			rows, stay = append(rows, all[i*size:(i+1)*size]...), append(stay, int64(i))
 		}
 	}
-	return c.makeIndex(ctx, kept, v.Dim, nil, v.device, v.changed(change))
+	kept := v.columns
+	if kept != nil {
+		kept = kept.Gather(stay)
+	}
+	return c.makeKept(ctx, v, rows, change, kept)
 }

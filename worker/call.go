@@ -236,8 +236,16 @@ func operation(op string) func(c *call, ctx context.Context) (any, *reply, error
 		return (*call).info
 	case "add":
 		return (*call).add
+	case "upsert":
+		return (*call).upsert
+	case "delete":
+		return (*call).delete
 	case "remove":
 		return (*call).remove
+	case "columns":
+		return (*call).columns
+	case "filter":
+		return (*call).filter
 	case "search":
 		return (*call).search
 	case "knn":
@@ -252,8 +260,16 @@ func operation(op string) func(c *call, ctx context.Context) (any, *reply, error
 		return (*call).graph
 	case "pairs":
 		return (*call).pairs
+	case "join":
+		return (*call).join
+	case "pursuit":
+		return (*call).pursuit
 	case "verify":
 		return (*call).verify
+	case "shard":
+		return (*call).shard
+	case "answers":
+		return (*call).answers
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ var places = [...]string{inBody, inSegment}
 
 // What numbers in compact headers stand for: names and types of a search's arrays, and its method.
 var (
-	arrayNames = []string{"queries", "changes", "ks", "floors", "ceilings", "exclude_lims", "exclude", "candidates_lims", "candidates", "filter", "mask", "exclude_all"}
+	arrayNames = []string{"queries", "changes", "ks", "floors", "ceilings", "exclude_lims", "exclude", "candidates_lims", "candidates", "filter", "mask", "exclude_all", "filter_lims", "filter_of"}
 	arrayTypes = []dtype{float32s, float64s, int32s, int64s, bools}
 	methods    = batch.Methods()
 )
@@ -114,6 +114,9 @@ func (c *call) isPrompt() bool {
 		return true // an error
 	}
 	defer v.release()
+	if v.changed() != nil {
+		return false // the rows may have to be put in order
+	}
 	m := c.arrays[0].Shape[0]
 	return m <= promptQueries && m*int64(v.N)*int64(v.Dim) <= promptWork && v.engine.Backend() == "cpu"
 }

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"thresher/batch"
 	"thresher/dataset"
@@ -18,10 +19,11 @@ type comparison struct {
 	tasks   *tasks.Comparison
 	shares  []float64 // recall of each answer, NaN if its best atoms are not known
 	missed  tasks.Lists
+	outside *failure // the first atom that is none, nil if there is none; the comparison says why
 }
 
-// compare reads queries and the answers to compare, whose collection the caller releases.
-func (c *call) compare(ctx context.Context) (*comparison, error) {
+// compare reads queries and the answers to compare by a verb, whose collection the caller releases.
+func (c *call) compare(ctx context.Context, verb string) (*comparison, error) {
 	var f searching
 	if err := c.fields(&f); err != nil {
 		return nil, err
@@ -31,7 +33,7 @@ func (c *call) compare(ctx context.Context) (*comparison, error) {
 		given bool
 	}{{"min_score", f.MinScore != nil}, {"max_score", f.MaxScore != nil}, {"epsilon", f.Epsilon != 0 || f.Relative}, {"limit", f.Limit != 0}, {"looks", f.Looks}} {
 		if x.given {
-			return nil, wrong(x.name, "answers are compared with the k best of all vectors")
+			return nil, wrong(x.name, "answers are compared with the k best of the vectors that may be returned")
 		}
 	}
 	given, m, width, err := c.integers("answers")
@@ -44,6 +46,9 @@ func (c *call) compare(ctx context.Context) (*comparison, error) {
 	}
 	if f.Method == "" {
 		f.Method = batch.Certain
+	}
+	if err := tasks.CheckPublished(verb, f.Method, &f.Published); err != nil {
+		return nil, err
 	}
 	if f.K == 0 {
 		f.K = width
@@ -68,8 +73,8 @@ func (c *call) compare(ctx context.Context) (*comparison, error) {
 
 func (p *comparison) read(given []int64, m, width int, states *array) error {
 	switch {
-	case p.goals.K != nil || p.goals.MinScore != nil || p.goals.MaxScore != nil || p.goals.Exclude != nil || p.goals.filter != nil || p.goals.excluded != nil:
-		return wrong("answers", "answers are compared with the k best of all vectors, without goals and filters")
+	case p.goals.K != nil || p.goals.MinScore != nil || p.goals.MaxScore != nil:
+		return wrong("answers", "answers are compared with the k best of the vectors that may be returned, without ks, floors and ceilings")
 	case m != p.m:
 		return wrong("answers", "%d rows for %d queries", m, p.m).within(p.m)
 	case width == 0:
@@ -93,9 +98,10 @@ func (p *comparison) read(given []int64, m, width int, states *array) error {
 			switch id := given[j*width+at]; {
 			case id == -1: // padding
 				continue
-			case id < 0 || id >= int64(p.index.N):
-				return wrong("answers", "rank %d: vector %d; the vectors are 0 to %d", at+1, id, p.index.N-1).at(int64(j))
 			default:
+				if (id < 0 || id >= int64(p.index.N)) && p.outside == nil {
+					p.outside = wrong("answers", "rank %d: vector %d; the vectors are 0 to %d", at+1, id, p.index.N-1).at(int64(j))
+				}
 				p.answers.Rows = append(p.answers.Rows, id)
 				if stated != nil {
 					if x := stated[j*width+at]; x != x {
@@ -107,13 +113,32 @@ func (p *comparison) read(given []int64, m, width int, states *array) error {
 		}
 		p.answers.Lims = append(p.answers.Lims, int64(len(p.answers.Rows)))
 	}
-	p.goals.Candidates = p.answers
-	o, err := verify.NewLazyOracle(p.index.Rows, p.index.Dim, p.index.Metric)
+	if !slices.Contains(batch.PublishedMethods(), p.req.Method) { // which take none
+		p.goals.Candidates = p.candidates()
+	}
+	o, err := verify.NewLazyOracleOf(p.index.Collection)
 	if err != nil {
 		return err
 	}
 	p.tasks = tasks.NewComparison(o, p.index.Collection, max(1, p.k))
 	return nil
+}
+
+// candidates are the atoms of the answers.
+func (p *comparison) candidates() *tasks.Lists {
+	if p.outside == nil {
+		return p.answers
+	}
+	inside := &tasks.Lists{Lims: []int64{0}}
+	for j := range p.m {
+		for _, id := range p.answers.Of(j) {
+			if id >= 0 && id < int64(p.index.N) {
+				inside.Rows = append(inside.Rows, id)
+			}
+		}
+		inside.Lims = append(inside.Lims, int64(len(inside.Rows)))
+	}
+	return inside
 }
 
 // parts streams the queries with their best atoms and the answers; after passes on the best atoms
@@ -165,6 +190,11 @@ func (p *comparison) explain(err error) error {
 	switch {
 	case !errors.As(err, &of):
 		return err
+	case of.NoRow && p.outside != nil:
+		if of.Hint != "" {
+			p.outside.Message += "; " + of.Hint
+		}
+		return p.outside
 	case of.OtherMetric:
 		return wrong("scores", "%v; the collection's metric is %s", of, p.index.Metric)
 	}
@@ -180,7 +210,7 @@ func (p *comparison) columns() ([]column, [][]byte) {
 
 // recall measures the recall of answers.
 func (c *call) recall(ctx context.Context) (any, *reply, error) {
-	p, err := c.compare(ctx)
+	p, err := c.compare(ctx, "recall")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -201,7 +231,7 @@ func (c *call) recall(ctx context.Context) (any, *reply, error) {
 
 // certify proves or corrects answers.
 func (c *call) certify(ctx context.Context) (any, *reply, error) {
-	p, err := c.compare(ctx)
+	p, err := c.compare(ctx, "certify")
 	if err != nil {
 		return nil, nil, err
 	}

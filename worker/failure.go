@@ -78,6 +78,7 @@ func failureOf(err error) *failure {
 		joined  *join.RowError
 		file    *dataset.Error
 		path    *fs.PathError
+		short   *collection.MemoryError
 	)
 	switch {
 	case errors.As(err, &f):
@@ -101,6 +102,8 @@ func failureOf(err error) *failure {
 		return &failure{Kind: cancelled, Message: "the call was cancelled"}
 	case errors.Is(err, backend.ErrUnavailable):
 		return &failure{Kind: noDevice, Argument: "device", Message: err.Error()}
+	case errors.As(err, &short):
+		return (&failure{Kind: noMemory, Argument: "path", Message: err.Error()}).within(short.Memory)
 	case errors.Is(err, backend.ErrMemory):
 		return &failure{Kind: noMemory, Message: err.Error()}
 	case errors.Is(err, batch.ErrBusy):

@@ -34,7 +34,16 @@ func (c *call) readGoals(m, n int, withCandidates bool) (g *goals, err error) {
 			return nil, err
 		}
 	}
-	if g.filter, err = c.rowNumbers("filter", -1); err != nil {
+	of, err := c.rowNumbers("filter_of", m)
+	if err != nil {
+		return nil, err
+	}
+	if of != nil {
+		err = g.filterEach(c, of)
+	} else {
+		g.filter, err = c.rowNumbers("filter", -1)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if g.excluded, err = c.rowNumbers("exclude_all", -1); err != nil {
@@ -44,7 +53,7 @@ func (c *call) readGoals(m, n int, withCandidates bool) (g *goals, err error) {
 	if mask == nil || err != nil {
 		return g, err
 	}
-	if g.filter != nil {
+	if g.filter != nil || g.Filter != nil {
 		return nil, wrong("mask", "filter is given too; one of them says which vectors may be returned")
 	}
 	g.filter, g.masked = []int64{}, true
@@ -54,6 +63,37 @@ func (c *call) readGoals(m, n int, withCandidates bool) (g *goals, err error) {
 		}
 	}
 	return g, nil
+}
+
+// filterEach gives each query the filter that of names, of those that are lists.
+func (g *goals) filterEach(c *call, of []int64) error {
+	rows, err := c.rowNumbers("filter", -1)
+	if err != nil {
+		return err
+	}
+	lims, err := c.rowNumbers("filter_lims", -1)
+	if err != nil {
+		return err
+	}
+	if rows == nil || len(lims) == 0 {
+		return wrong("filter_of", "filter and filter_lims, which have the filters, are missing")
+	}
+	all, err := tasks.NewLists(lims, rows, len(lims)-1)
+	if f := asFailure(err); f != nil {
+		f.Argument = "filter_lims"
+		return f
+	}
+	g.Filter = make([][]int64, len(of))
+	for j, i := range of {
+		switch {
+		case i == -1: // all
+		case i < 0 || i >= int64(len(lims)-1):
+			return wrong("filter_of", "filter %d of %d", i, len(lims)-1).at(int64(j))
+		default:
+			g.Filter[j] = all.Of(int(i))
+		}
+	}
+	return nil
 }
 
 // lists reads a CSR matrix's indices and, as NAME_lims, indptr; nil if there is none.
@@ -94,6 +134,8 @@ func (g *goals) located(err error) error {
 		f.Argument = "ks"
 	case f.Argument == "filter" && g.masked:
 		f.Argument = "mask"
+	case f.Argument == "filter" && f.Row != nil && g.Filter != nil:
+		f.Argument = "filter_of"
 	case f.Argument == "exclude" && f.Row == nil && g.excluded != nil:
 		f.Argument = "exclude_all"
 	case f.Argument == "exclude_self":

@@ -31,7 +31,7 @@ func (c *call) graph(ctx context.Context) (any, *reply, error) {
 	if err := c.complete(); err != nil {
 		return nil, nil, err
 	}
-	v, err := c.s.registry.hold(f.Handle)
+	v, err := c.hold(ctx, f.Handle)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -97,16 +97,19 @@ func (c *call) pairs(ctx context.Context) (any, *reply, error) {
 	case f.MaxPairs < 0:
 		return nil, nil, wrong("max_pairs", "%d, at least 1, or 0 for no limit", f.MaxPairs)
 	}
-	v, err := c.s.registry.hold(f.Handle)
+	v, err := c.hold(ctx, f.Handle)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer v.release()
-	others, err := c.get("others", float32s)
+	others, err := c.get("others", queryTypes(v.Elem())...)
 	if err != nil {
 		return nil, nil, err
 	}
-	changes, err := vector[float64](c.arguments, "changes", -1, float64s)
+	var changes []float64
+	if !v.Float64() {
+		changes, err = vector[float64](c.arguments, "changes", -1, float64s)
+	}
 	if err == nil {
 		err = c.complete()
 	}
@@ -161,17 +164,21 @@ func (c *call) otherRows(v *index, others *array, changes []float64) (dataset.Re
 	if len(others.Shape) != 2 || others.Shape[1] != int64(v.Dim) || others.Shape[0] == 0 {
 		return nil, wrong("others", "shape %v; rows of %d columns are wanted", others.Shape, v.Dim)
 	}
-	b, _, err := others.share()
+	if _, _, err := others.share(); err != nil {
+		return nil, err
+	}
+	narrow, wide, err := others.floats()
 	if err != nil {
 		return nil, err
 	}
-	if !isAligned(b) {
-		return nil, wrong("others", "offset %d: float32 begin at multiples of 4 bytes", others.Offset)
+	if wide != nil {
+		rows, err := dataset.VectorsOf(wide, v.Dim)
+		return rows.Reader(), err
 	}
 	if changes != nil && int64(len(changes)) != others.Shape[0] {
 		return nil, wrong("changes", "%d for %d rows", len(changes), others.Shape[0])
 	}
-	return dataset.FromMemory(elements[float32](b), v.Dim, changes), nil
+	return dataset.FromMemory(narrow, v.Dim, changes), nil
 }
 
 // pairFailure names the argument that an error of pairs is about.

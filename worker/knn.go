@@ -14,14 +14,15 @@ func (c *call) knn(ctx context.Context) (any, *reply, error) {
 	if f.Handle != 0 {
 		return nil, nil, wrong("handle", "knn has vectors of its own; search has a collection")
 	}
-	rows, dim, held, err := c.vectors("vectors")
+	rows, held, err := c.vectors("vectors")
 	if err != nil {
 		return nil, nil, err
 	}
-	queries, err := c.matrix("queries", float32s)
+	queries, err := c.matrix("queries", queryTypes(rows.Elem())...)
 	if err != nil {
 		return nil, nil, err
 	}
+	dim := rows.Dim()
 	if queries.Shape[1] != int64(dim) { // before anything is built
 		return nil, nil, wrong("queries", "%d columns; the vectors have %d", queries.Shape[1], dim).within(dim)
 	}
@@ -29,10 +30,10 @@ func (c *call) knn(ctx context.Context) (any, *reply, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := c.choose(ctx, &once{Queries: queries.Shape[0], K: max(f.K, 0), Method: f.Method}, f.Device, len(rows)/dim, dim, &o); err != nil {
+	if err := c.choose(ctx, &once{Queries: queries.Shape[0], K: max(f.K, 0), Method: f.Method}, f.Device, rows.Len(), dim, &o); err != nil {
 		return nil, nil, err
 	}
-	made, _, err := c.makeIndex(ctx, rows, dim, held, f.Device, o)
+	made, _, err := c.makeIndex(ctx, rows, held, f.Device, o, nil)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -63,5 +63,7 @@ func checkRegular(f *os.File, argument string, off, n int64) error {
 	return nil
 }
 
-// isAligned reports whether b begins where a float32 may.
-func isAligned(b []byte) bool { return uintptr(unsafe.Pointer(unsafe.SliceData(b)))%4 == 0 }
+// isAligned reports whether b begins where an element of so many bytes may.
+func isAligned(b []byte, size int) bool {
+	return uintptr(unsafe.Pointer(unsafe.SliceData(b)))%uintptr(size) == 0
+}

@@ -9,6 +9,7 @@ import (
 
 	"thresher/batch"
 	"thresher/collection"
+	"thresher/columns"
 )
 
 // maxCollections bounds the collections of a client.
@@ -26,8 +27,9 @@ type index struct {
 	*collection.Collection
 	engine    *batch.Engine
 	coalescer *batch.Coalescer
-	rows      *region // that the rows are part of, or nil
-	device    string  // as asked for
+	rows      *region          // that the rows are part of, or nil
+	columns   *columns.Columns // that filters select by, or nil
+	device    string           // as asked for
 	unused    func(instead error) []string
 	options   collection.Options
 	took      time.Duration // of the build
@@ -36,6 +38,8 @@ type index struct {
 	// others are the engines of searches with another number of threads, by that; none of them before the first.
 	mu     sync.Mutex
 	others map[int]*limited
+	// changes are the vectors since the first change; nil before it.
+	changes *changes
 }
 
 // limited is an engine, of another number of threads than its index's.
@@ -131,11 +135,14 @@ func (v *index) release() error {
 		return nil
 	}
 	var err error
+	if v.changes != nil {
+		err = v.changes.close()
+	}
 	if v.coalescer != nil {
 		v.coalescer.Close()
 	}
 	if v.engine != nil {
-		err = v.engine.Close()
+		err = errors.Join(err, v.engine.Close())
 	}
 	for _, x := range v.others {
 		x.coalescer.Close()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"runtime"
+	"slices"
 
 	"thresher/batch"
 	"thresher/tasks"
@@ -54,24 +55,66 @@ const (
 type search struct {
 	call    *call
 	index   *index
-	engine  *batch.Coalescer
+	walk    *rowWalk // of an index that was changed, unless index is a block of it
+	n       int      // vectors
+	engine  tasks.Searcher
 	goals   *goals
 	req     batch.Request // of all queries
 	queries []float32
+	given   []float64 // in their place, as given, of vectors of float64
 	changes []float64 // of each query, by rounding; nil if there are none
 	m, k    int
 	threads int                  // that write the answers, at least 1
 	summary *tasks.SearchSummary // after run
 }
 
-// newSearch reads queries and goals, whose collection the caller releases.
-func (c *call) newSearch(ctx context.Context, f *searching, withCandidates bool) (*search, error) {
+// newWalk is newSearch of an index that may have been changed: its segments are searched as they are.
+func (c *call) newWalk(ctx context.Context, f *searching) (*search, error) {
 	v, err := c.s.registry.hold(f.Handle)
 	if err != nil {
 		return nil, err
 	}
-	s := &search{call: c, index: v, req: f.request()}
-	err = s.read(f, withCandidates)
+	x := v.changed()
+	if x == nil {
+		return c.searchOf(ctx, v, f, true)
+	}
+	s := &search{call: c, index: v, walk: x.walk(), req: f.request()}
+	s.n, s.engine = s.walk.Len(), s.walk
+	s.threads = cmp.Or(v.options.Threads, runtime.GOMAXPROCS(0))
+	err = s.read(f, true)
+	if err == nil {
+		_, err = threadsOf(f.Threads, 0)
+	}
+	if err != nil {
+		s.release()
+		return nil, err
+	}
+	return s, nil
+}
+
+// release ends the use of the vectors.
+func (s *search) release() {
+	if s.walk != nil {
+		if err := s.walk.Release(); err != nil {
+			s.call.s.o.Log.Error("segments ended with an error", "error", err)
+		}
+	}
+	s.index.release()
+}
+
+// newSearch reads queries and goals, whose collection the caller releases.
+func (c *call) newSearch(ctx context.Context, f *searching, withCandidates bool) (*search, error) {
+	v, err := c.hold(ctx, f.Handle)
+	if err != nil {
+		return nil, err
+	}
+	return c.searchOf(ctx, v, f, withCandidates)
+}
+
+// searchOf is newSearch of a collection, which it releases after an error.
+func (c *call) searchOf(ctx context.Context, v *index, f *searching, withCandidates bool) (*search, error) {
+	s := &search{call: c, index: v, n: v.N, req: f.request()}
+	err := s.read(f, withCandidates)
 	var threads int
 	if err == nil {
 		threads, err = threadsOf(f.Threads, 0)
@@ -88,55 +131,82 @@ func (c *call) newSearch(ctx context.Context, f *searching, withCandidates bool)
 }
 
 func (s *search) read(f *searching, withCandidates bool) error {
-	a, err := s.call.matrix("queries", float32s)
+	a, err := s.call.matrix("queries", queryTypes(s.index.Elem())...)
 	if err != nil {
 		return err
 	}
 	if a.Shape[1] != int64(s.index.Dim) {
 		return wrong("queries", "%d columns; the vectors have %d", a.Shape[1], s.index.Dim).within(s.index.Dim)
 	}
-	b, err := a.read()
-	if err != nil {
+	if s.queries, s.given, err = a.floats(); err != nil {
 		return err
 	}
-	if !isAligned(b) {
-		return wrong("queries", "offset %d: float32 begin at multiples of 4 bytes", a.Offset)
-	}
-	s.queries, s.m = elements[float32](b), int(a.Shape[0])
-	if s.m == 0 {
+	if s.m = int(a.Shape[0]); s.m == 0 {
 		return wrong("queries", "none given")
 	}
-	// The client takes queries relative to the origin, where there is one, before it rounds them.
-	s.req.Stored = true
-	if s.changes, err = vector[float64](s.call.arguments, "changes", s.m, float64s); err != nil {
-		return err
+	if s.index.Float64() {
+		s.given, s.queries = widened(s.queries, s.given), nil
+	} else {
+		// The client takes queries relative to the origin, where there is one, before it rounds them.
+		s.req.Stored = true
+		if s.changes, err = vector[float64](s.call.arguments, "changes", s.m, float64s); err != nil {
+			return err
+		}
 	}
 	if f.K < 0 {
 		return wrong("k", "%d, at least 1", f.K)
 	}
-	if s.goals, err = s.call.readGoals(s.m, s.index.N, withCandidates); err != nil {
+	if s.goals, err = s.call.readGoals(s.m, s.n, withCandidates); err != nil {
 		return err
 	}
 	if err := s.checkSelves(); err != nil {
 		return err
 	}
 	s.req.Filter, s.req.Exclude = s.goals.filter, s.goals.excluded
-	s.k = min(s.goals.MaxK(f.K), s.index.N)
+	s.k = min(s.goals.MaxK(f.K), s.n)
 	return nil
+}
+
+// widened returns rows of float32 or float64, of which the others are nil, in float64.
+func widened(narrow []float32, wide []float64) []float64 {
+	if wide == nil {
+		wide = make([]float64, len(narrow))
+		for i, x := range narrow {
+			wide[i] = float64(x)
+		}
+	}
+	return wide
 }
 
 // checkSelves checks the precondition of self_first: query j equals atom self_first+j. Rows that do not exist
 // are left to the search, which refuses them.
 func (s *search) checkSelves() error {
-	first, dim := s.req.SelfFirst, s.index.Dim
-	if !s.req.ExcludeSelf || first < 0 || first > int64(s.index.N-s.m) {
+	first := s.req.SelfFirst
+	if !s.req.ExcludeSelf || first < 0 || first > int64(s.n-s.m) {
 		return nil
 	}
 	var e *tasks.SelfError
-	if err := tasks.CheckSelves(s.queries, s.index.Rows, dim, first, 0); !errors.As(err, &e) {
+	if err := s.compareSelves(first); !errors.As(err, &e) {
 		return err
 	}
 	return wrong("self_first", "query %d is not row %d of the vectors; exclude lists what other queries may not return", e.Query, e.Vector).at(e.Query)
+}
+
+// compareSelves compares the queries with the vectors from row first on. It is a *tasks.SelfError.
+func (s *search) compareSelves(first int64) error {
+	switch {
+	case s.given != nil:
+		return tasks.CheckGivenSelves(s.given, s.index.Collection, first, 0)
+	case s.walk == nil:
+		return tasks.CheckStoredSelves(s.queries, s.index.Collection, first, 0)
+	}
+	dim := s.index.Dim
+	for j := range int64(s.m) {
+		if !slices.Equal(s.queries[j*int64(dim):(j+1)*int64(dim)], s.walk.Vector(number(s.walk.numbers, first+j))) {
+			return &tasks.SelfError{Query: j, Vector: first + j, Vectors: s.n}
+		}
+	}
+	return nil
 }
 
 // run answers all queries, and calls take with each part: the number of its first query, its
@@ -150,7 +220,7 @@ func (s *search) run(ctx context.Context, step string, take func(lo int, req *ba
 		return s.goals.located(err)
 	}
 	all, done := s.req, 0
-	all.Queries, all.Changes = s.queries, s.changes
+	all.Queries, all.Queries64, all.Changes = s.queries, s.given, s.changes
 	var taking error
 	s.summary, err = tasks.Search(ctx, s.engine, tasks.DivideRequest(&all, &s.goals.Goals, s.index.Dim, part), func(req *batch.Request, resp *batch.Response) error {
 		lo := done
@@ -173,7 +243,7 @@ func (s *search) partQueries() (int, error) {
 		return maxPart, nil
 	}
 	req := s.req
-	req.K = s.k
+	req.K = min(s.k, s.index.N)
 	l := tasks.PartLimits{Queries: maxPart, Answers: maxPartAnswers, Written: 4}
 	memory, err := l.Divide(s.index.engine, req)
 	return memory.Queries, err
@@ -231,11 +301,11 @@ func (c *call) searchFor(ctx context.Context, f *searching) (any, *reply, error)
 	if f.Limit != 0 {
 		return nil, nil, wrong("limit", "a search has k; limit is for range")
 	}
-	s, err := c.newSearch(ctx, f, true)
+	s, err := c.newWalk(ctx, f)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer s.index.release()
+	defer s.release()
 	if err := c.complete(); err != nil {
 		return nil, nil, err
 	}
@@ -284,11 +354,11 @@ func (c *call) rangeSearch(ctx context.Context) (any, *reply, error) {
 	if f.K != 0 {
 		return nil, nil, wrong("k", "range has no k; search has")
 	}
-	s, err := c.newSearch(ctx, &f, true)
+	s, err := c.newWalk(ctx, &f)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer s.index.release()
+	defer s.release()
 	if err := c.complete(); err != nil {
 		return nil, nil, err
 	}

@@ -78,12 +78,43 @@ func TestOpenWithoutRoom(t *testing.T) {
 	}
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
 	path := writeVectors(t, randomRows(1, 50, 20), 20)
-	c, ids, _, err := streamed(t.Context(), path, &dataset.Options{}, &collection.Options{Metric: collection.InnerProduct})
+	c, ids, _, err := streamed(t.Context(), []string{path}, &dataset.Options{}, &collection.Options{Metric: collection.InnerProduct})
 	if err != nil || ids != nil || c.N != 50 {
 		t.Fatalf("%v, ids %v: %v", c, ids, err)
 	}
 	if err := c.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestOpenFiles: a folder and a list of files are opened as one file of all rows, and refused by file.
+func TestOpenFiles(t *testing.T) {
+	c := newClient(t, testOptions(t))
+	folder := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	first, second := write("p-2.csv", "id,x,y\n7,1,2\n"), write("p-10.csv", "id,x,y\n8,3,4\n9,5,6\n")
+	for _, path := range []string{folder, filepath.Join(folder, "*.csv"), first + "," + second} {
+		var info about
+		r := c.must(&info, "open", object{"metric": "ip", "path": path, "ids": "id"})
+		if want := string(bytesOf([]int64{7, 8, 9})); info.N != 3 || info.Dim != 2 || string(r.bytes["ids"]) != want {
+			t.Errorf("%s: %+v, ids % x", path, info, r.bytes["ids"])
+		}
+	}
+	write("p-11.csv", "id,x,y\n10,1,2\n8,3,4\n")
+	for path, want := range map[string]string{
+		folder:             "row 0 of", // of the other file
+		first + ",b.csv":   "\"b.csv\" is not absolute",
+		first + ",/no.csv": "no such file",
+	} {
+		if r := c.call("open", object{"metric": "ip", "path": path, "ids": "id"}); r.Error == nil || r.Error.Argument != "path" || !strings.Contains(r.Error.Message, want) {
+			t.Errorf("%s: %+v", path, r.Error)
+		}
 	}
 }
 

@@ -79,7 +79,7 @@ func (c *call) verify(ctx context.Context) (any, *reply, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	given, err := s.given()
+	given, err := s.rounding()
 	if err == nil {
 		err = c.complete()
 	}
@@ -90,12 +90,12 @@ func (c *call) verify(ctx context.Context) (any, *reply, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	o, err := verify.NewOracle(s.index.Rows, s.index.Dim, s.index.Metric, s.index.options.Threads)
+	o, err := verify.NewOracleOf(s.index.Collection, s.index.options.Threads)
 	if err != nil {
 		return nil, nil, err
 	}
 	req := s.req
-	req.Queries, req.Goals = s.queries, s.goals.Queries(0, s.m)
+	req.Queries, req.Queries64, req.Goals = s.queries, s.given, s.goals.Queries(0, s.m)
 	if err := given.compare(o, &req); err != nil {
 		return nil, nil, err
 	}
@@ -113,7 +113,7 @@ func (c *call) verify(ctx context.Context) (any, *reply, error) {
 		wrongs[j], gaps[j] = flag(f.Malformed != "" || f.Wrong() || terms.Others.Misstates(f)), f.Gap
 	}
 	found.K, found.Metric = s.k, s.index.Metric.String()
-	found.Rounded, found.AsGiven = s.rounded(), given.any()
+	found.Rounded, found.AsGiven = s.rounded(), given.any() || s.given != nil
 	m := int64(s.m)
 	out, err := replyOf(c.s.link.passes(), []column{{"wrong", bools, []int64{m}}, {"gaps", float64s, []int64{m}}}, wrongs, bytesOf(gaps))
 	return struct {

@@ -166,7 +166,7 @@ func checkReads(t *testing.T, name string, c *collection.Collection, a *goalSet,
 func checkAlone(t *testing.T, name string, a *goalSet, together backend.Answers, r backend.Resident, l *Ladder) {
 	t.Helper()
 	for j := range together {
-		got, _, err := l.Search(context.Background(), r, backend.Queries{M: 1, Dim: a.queries.Dim, Data: a.queries.Row(j)}, a.goals[j:j+1])
+		got, _, err := l.Search(context.Background(), r, a.query(j), a.goals[j:j+1])
 		if err != nil {
 			t.Fatalf("%s: query %d: %v", name, j, err)
 		}

@@ -16,6 +16,7 @@ type Oracle struct {
 	norms   []float64 // |v|, by row
 	inverse []int     // row to internal index
 	known   map[*float32]*judged
+	given   map[*float32][]float64 // of rows of float64: queries as given, by the first element of the rounded one
 }
 
 // judged is what an oracle remembers of a query.
@@ -31,7 +32,7 @@ type judged struct {
 func NewOracle(c *collection.Collection) *Oracle {
 	o := &Oracle{c: c, norms: make([]float64, c.N), inverse: make([]int, c.N), known: map[*float32]*judged{}}
 	for i := range o.norms {
-		o.norms[i] = norm(c.Row(i))
+		o.norms[i] = norm(o.row(i))
 	}
 	for i, row := range c.Order {
 		o.inverse[row] = i
@@ -39,7 +40,31 @@ func NewOracle(c *collection.Collection) *Oracle {
 	return o
 }
 
-func norm(x []float32) float64 {
+// row returns row i as given, relative to what queries are.
+func (o *Oracle) row(i int) []float64 {
+	if o.c.Float64() {
+		return o.c.Given(i)
+	}
+	return widened(o.c.Row(i))
+}
+
+// query returns a query as it is compared with rows.
+func (o *Oracle) query(q []float32) []float64 {
+	if given, ok := o.given[&q[0]]; ok {
+		return given
+	}
+	return widened(q)
+}
+
+func widened(x []float32) []float64 {
+	out := make([]float64, len(x))
+	for j, v := range x {
+		out[j] = float64(v)
+	}
+	return out
+}
+
+func norm[T float32 | float64](x []T) float64 {
 	var s float64
 	for _, v := range x {
 		s += float64(v) * float64(v)
@@ -58,14 +83,15 @@ func (o *Oracle) judge(q []float32) *judged {
 	if known, ok := o.known[&q[0]]; ok {
 		return known
 	}
-	s, size := make([]float64, o.c.N), norm(q)
+	given := o.query(q)
+	s, size := make([]float64, o.c.N), norm(given)
 	known := &judged{norm: size, scores: s}
 	o.known[&q[0]] = known
 	for i := range s {
 		var dot, far float64
-		for j, v := range o.c.Row(i) {
-			dot += float64(v) * float64(q[j])
-			e := float64(q[j]) - float64(v)
+		for j, v := range o.row(i) {
+			dot += v * given[j]
+			e := given[j] - v
 			far += e * e
 		}
 		s[i] = searchScore(o.c.Metric, dot, far, size, o.norms[i])

@@ -49,6 +49,7 @@ func RunPart(t *testing.T, open func() backend.Backend, p Part) {
 	t.Run("closed", func(t *testing.T) { closed(t, open) })
 	t.Run("wide", func(t *testing.T) { wide(t, open, p) })
 	t.Run("shapes", func(t *testing.T) { shapes(t, open) })
+	t.Run("types", func(t *testing.T) { types(t, open, p) })
 }
 
 // never is the failure probability of looks that must not fail in a test. The suite has about
@@ -96,7 +97,19 @@ func (a *goalSet) add(s *Set, o *Oracle, of int, g backend.Goal) {
 	a.queries.M++
 	a.queries.Dim = s.Dim
 	a.queries.Data = append(a.queries.Data, s.Query(of)...)
+	if o.given != nil {
+		a.queries.Given = append(a.queries.Given, o.query(s.Query(of))...)
+	}
 	a.goals = append(a.goals, g)
+}
+
+// query returns query j alone.
+func (a *goalSet) query(j int) backend.Queries {
+	q := backend.Queries{M: 1, Dim: a.queries.Dim, Data: a.queries.Row(j)}
+	if a.queries.Given != nil {
+		q.Given = a.queries.Given[j*q.Dim : (j+1)*q.Dim]
+	}
+	return q
 }
 
 // newGoalSet returns every kind of goal for every query of a set.

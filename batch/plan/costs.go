@@ -21,6 +21,7 @@ type problem struct {
 	curves      *curves
 	k           int     // 0: all atoms that reach a score
 	reaching    float64 // for k = 0: how many these are; 0 if unknown
+	before      float64 // other vectors whose k best make the first threshold; 0 for none
 	queries     int     // of the request, as Together rounds them; 0 if unknown
 	delta       float64
 	costs       backend.Costs

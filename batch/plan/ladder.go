@@ -73,7 +73,7 @@ func (p *problem) parseLadder(name string, m Method) (ladder, error) {
 	}
 	if name == planGather {
 		if !p.filtered() {
-			return ladder{}, fmt.Errorf("%q reads the rows that a filter allows, and every atom may be returned; %q is left", name, planDense)
+			return ladder{}, fmt.Errorf("%q reads the rows that a filter allows, and every vector may be returned; %q is left", name, planDense)
 		}
 		return ladder{gather: true}, nil
 	}
@@ -170,7 +170,7 @@ func (p *problem) checkFirst(l ladder) error {
 	case mixed && l.certain:
 		return fmt.Errorf("mixed codes have no bound that is certain")
 	case mixed && p.offsets:
-		return fmt.Errorf("mixed codes hold no offsets of atoms, which Euclidean distance needs")
+		return fmt.Errorf("mixed codes hold no offsets of vectors, which Euclidean distance needs")
 	case mixed && p.fullWidth(stage):
 		return fmt.Errorf("a look at mixed codes reads fewer than all %d coordinates", p.rest)
 	case p.scanCost(l) > 0:

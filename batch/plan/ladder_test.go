@@ -263,9 +263,15 @@ func plainScan(p *problem, gather bool) float64 {
 		return float64(p.atoms) * row / n
 	case c.Gather == 0:
 		return c.Fetch + c.Score*float64(p.dim) // the rows allowed may be few of those in the cache
-	default:
-		return row + c.Gather
 	}
+	listed, copied := c.Visit+c.Score*float64(p.dim), 2.
+	if 4*p.dim*p.atoms <= 16<<20 {
+		listed, copied = c.Visit+c.Score*float64(p.dim)/4, 0
+	}
+	if p.queries == 1 {
+		return listed
+	}
+	return c.DenseTest + (c.Dense+1.5*c.DenseOne*(1/sharing-1./64))*float64(p.dim) + c.Gather + copied*listed/sharing
 }
 
 // plainSharing is how many queries share a run: 64 if nobody knows.
@@ -510,7 +516,7 @@ func TestNoRegret(t *testing.T) {
 		weigh := func(stages []int, mixed, gather, certain bool, source backend.Source) float64 {
 			x, after := plainCost(p, stages, mixed, gather, certain, source)
 			switch { // the penalty of few queries, and that of deterministic looks for many
-			case gather:
+			case gather && p.queries == 0:
 				x += .5 * plainScan(p, gather)
 			case certain && len(stages) > 0:
 				if p.widths[stages[0]] < p.rest && plainSharing(p) >= 64 {

@@ -36,6 +36,9 @@ type Question struct {
 	Together int
 	// Reaching is, for K = 0, about how many atoms reach the score; 0 if unknown.
 	Reaching float64
+	// Before is about how many other vectors were searched before, whose K best make the threshold that looks begin
+	// with; 0 for none.
+	Before int
 }
 
 // maxTogether is the greatest number of queries that share a run.
@@ -172,7 +175,7 @@ func (p *Planner) Gathers(q Question) bool { return p.problem(q).gathers() }
 func (p *Planner) problem(q Question) *problem {
 	c := p.c
 	x := &problem{arms: max(1, q.Arms), atoms: c.N, panels: max(1, q.Panels), dim: c.Dim, head: c.R, rest: c.D, panelWidth: c.PanelWidth,
-		curves: &curves{}, k: q.K, queries: q.Together, reaching: q.Reaching, delta: q.Delta, costs: p.costs, limits: p.limits, offsets: c.Offset != nil}
+		curves: &curves{}, k: q.K, queries: q.Together, reaching: q.Reaching, before: float64(q.Before), delta: q.Delta, costs: p.costs, limits: p.limits, offsets: c.Offset != nil}
 	if c.Coded() {
 		for i := range c.Stages {
 			x.widths = append(x.widths, c.Stages[i].Width)
@@ -234,8 +237,8 @@ func (p *problem) withSource(l ladder) (best ladder, least float64) {
 	return best, least
 }
 
-// fewPenalty is added to a forecast for many queries if the scan takes several times as long for few: if
-// it gathers rows, whose copies many queries share, or if the number of queries is unknown.
+// fewPenalty is added to a forecast for many queries, where nobody knows how many there are, if the scan takes several
+// times as long for few: if it gathers rows, whose copies many queries share, or reads all of them from memory.
 // Deterministic looks have no such choice to make between bounds that can fail and whole rows, but pay
 // togetherPrice for visiting rows.
 func (p *problem) fewPenalty(l ladder, f *forecast) float64 {
@@ -246,9 +249,9 @@ func (p *problem) fewPenalty(l ladder, f *forecast) float64 {
 			return 0
 		}
 		return (togetherPrice - 1) * f.after()
+	case p.queries > 0:
 	case l.gather:
 		slow = true
-	case p.queries > 0:
 	case l.dense():
 		slow = !p.near(4 * p.dim)
 	default:

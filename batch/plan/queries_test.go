@@ -134,3 +134,28 @@ func TestManyWanted(t *testing.T) {
 		}
 	}
 }
+
+// TestFloorsNarrowLooks: a threshold that other vectors have made before the first look is worth what it
+// keeps: fewer arms are listed and scored than without it, the more vectors it is of the fewer, and no plan costs more.
+func TestFloorsNarrowLooks(t *testing.T) {
+	for _, m := range []Method{Auto, Certain, Adaptive} {
+		for _, k := range []int{1, 10, 100} {
+			before := records(k, 64)
+			for _, vectors := range []float64{20_000, 60_000, 600_000} {
+				p := records(k, 64)
+				p.before = vectors
+				for _, l := range p.ladders(m) {
+					if l.dense() {
+						continue
+					}
+					l, _ := p.withSource(l)
+					got, want := p.forecast(l, p.rankOf(l)), before.forecast(l, before.rankOf(l))
+					if got.list > want.list || got.total() > want.total() || got.kept[0] > want.kept[0] {
+						t.Errorf("%s of %d after %g vectors: %+v, %+v before", p.name(l), k, vectors, got, want)
+					}
+				}
+				before = p
+			}
+		}
+	}
+}

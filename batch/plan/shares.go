@@ -21,7 +21,7 @@ const usualReaching = 100
 // they cannot separate from it.
 func (p *problem) rank(source backend.Source) float64 {
 	all := math.Log(float64(p.atoms))
-	rank := math.Log(float64(max(1, p.k))) + all - math.Log(float64(p.arms))
+	rank := math.Log(float64(max(1, p.k))) + all - math.Log(float64(p.arms)+p.before)
 	if ks := p.curves.ks; p.k == 0 && p.reaching > 0 {
 		rank = math.Log(p.reaching) + all - math.Log(float64(p.arms))
 	} else if p.k == 0 && len(ks) > 0 {
@@ -93,6 +93,9 @@ func (p *problem) shareListed(l ladder, rank, widening float64) float64 {
 	if l.first == backend.Mixed {
 		later *= mixedListed
 	}
+	if p.before > 0 { // the first chunk has a threshold, too
+		return min(1, later)
+	}
 	return min(1, p.firstChunkShare()+later)
 }
 
@@ -130,6 +133,9 @@ func (p *problem) shareSeen(rank float64) float64 {
 // all atoms. After a share t of the arms seen, which include all that can meet it, the threshold has
 // rank/t, or lies between that of the first chunk and the final one, where these are known.
 func (p *problem) shareMet(rank float64, share func(c *curves, rank float64) float64) float64 {
+	if p.before > 0 {
+		return p.shareMetAfter(rank, share)
+	}
 	seen := p.shareSeen(rank)
 	early, begun := p.curves.early, math.Log(collection.EarlyAtoms/(float64(p.atoms)*seen))
 	t, met := p.firstChunkShare()/seen, 0.
@@ -148,6 +154,20 @@ func (p *problem) shareMet(rank float64, share func(c *curves, rank float64) flo
 	return met
 }
 
+// afterPieces is in how many pieces shareMetAfter takes the atoms.
+const afterPieces = 8
+
+// shareMetAfter is shareMet of all arms if the k best of p.before other vectors make the first threshold: after a share t of the
+// arms the threshold is the k-th best of before + t arms.
+func (p *problem) shareMetAfter(rank float64, share func(c *curves, rank float64) float64) (met float64) {
+	arms := float64(p.arms)
+	for i := range afterPieces {
+		t := (float64(i) + .5) / afterPieces
+		met += share(p.curves, rank+math.Log((p.before+arms)/(p.before+t*arms))) / afterPieces
+	}
+	return met
+}
+
 // entries is how many arms a first look scores for each that enters the k best, in the first
 // chunk and in every later chunk that is as large as all before it: the estimates of some
 // are too high. Measured 1.2 to 1.3.
@@ -159,6 +179,9 @@ const entries = 1.25
 // forecast, or beyond the pilot's ks the same part of those in random order.
 func (p *problem) shareEntering(rank float64) float64 {
 	chunks := math.Log(max(1, p.shareSeen(rank)/p.firstChunkShare()))
+	if p.before > 0 {
+		chunks = 0
+	}
 	anyOrder := func(rank float64) float64 { return entries * math.Exp(rank) / float64(p.atoms) * (1 + chunks) }
 	known := rank
 	if ks := p.curves.ks; len(ks) > 0 {

@@ -54,12 +54,13 @@ type cell struct {
 func main() {
 	log := flag.Bool("v", false, "print every cell")
 	every := flag.Int("every", 1, "take each so-many-th cell only")
+	skip := flag.Int("skip", 0, "leave out so many `cells` at the beginning")
 	flag.Parse()
-	if flag.NArg() != 2 || *every < 1 {
-		fmt.Fprintln(os.Stderr, "usage: sameanswers [-v] [-every N] BEFORE AFTER")
+	if flag.NArg() != 2 || *every < 1 || *skip < 0 {
+		fmt.Fprintln(os.Stderr, "usage: sameanswers [-v] [-every N] [-skip N] BEFORE AFTER")
 		os.Exit(2)
 	}
-	differ, err := run(context.Background(), flag.Arg(0), flag.Arg(1), *every, *log)
+	differ, err := run(context.Background(), flag.Arg(0), flag.Arg(1), *skip, *every, *log)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "sameanswers:", err)
 		os.Exit(2)
@@ -69,8 +70,8 @@ func main() {
 	}
 }
 
-// run compares all cells and returns how many differ.
-func run(ctx context.Context, before, after string, every int, log bool) (differ int, err error) {
+// run compares each every-th cell from number skip on and returns how many differ.
+func run(ctx context.Context, before, after string, skip, every int, log bool) (differ int, err error) {
 	dir, err := os.MkdirTemp("", "sameanswers")
 	if err != nil {
 		return 0, err
@@ -81,10 +82,8 @@ func run(ctx context.Context, before, after string, every int, log bool) (differ
 		return 0, err
 	}
 	refused, taken := 0, 0
-	for i, c := range cells {
-		if i%every != 0 {
-			continue
-		}
+	for i := skip; i < len(cells); i += every {
+		c := cells[i]
 		taken++
 		a, err := search(ctx, before, filepath.Join(dir, "before.npz"), c.flags)
 		if err != nil {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// mostOutput bounds what is kept of a judge's output.
-const mostOutput = 64 << 10
+// maxOutput bounds what is kept of a judge's output.
+const maxOutput = 64 << 10
 
 // judgeCommand is a program that judges: one call for two texts, which it gets as a line of
 // JSON on its standard input. Texts are never part of the command line.
@@ -104,7 +104,7 @@ func (j *judgeCommand) call(ctx context.Context, input []byte) (verdict, error) 
 	case err != nil:
 		return 0, fmt.Errorf("%w%s", err, said(&out, &errs))
 	case out.cut:
-		return 0, fmt.Errorf("more than %d bytes of output%s", mostOutput, said(&out, &errs))
+		return 0, fmt.Errorf("more than %d bytes of output%s", maxOutput, said(&out, &errs))
 	}
 	v, err := parseVerdict(out.text.String())
 	if err != nil {
@@ -131,14 +131,14 @@ func said(out, errs *beginning) string {
 	return text
 }
 
-// beginning keeps the first mostOutput bytes that are written to it.
+// beginning keeps the first maxOutput bytes that are written to it.
 type beginning struct {
 	text bytes.Buffer
 	cut  bool
 }
 
 func (b *beginning) Write(p []byte) (int, error) {
-	room := mostOutput - b.text.Len()
+	room := maxOutput - b.text.Len()
 	b.cut = b.cut || len(p) > room
 	b.text.Write(p[:min(len(p), room)])
 	return len(p), nil

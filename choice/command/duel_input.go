@@ -19,8 +19,8 @@ type inputLines struct {
 	done  chan struct{}
 }
 
-// mostLine is the greatest length of an input line in bytes.
-const mostLine = 1 << 20
+// maxLine is the greatest length of an input line in bytes.
+const maxLine = 1 << 20
 
 func readLines(r io.Reader) *inputLines {
 	// One slot for each duel that can be out: a judge that answers while duels are still
@@ -29,7 +29,7 @@ func readLines(r io.Reader) *inputLines {
 	go func() { // ends with the stream or with stop; a blocked read ends with the process
 		defer close(in.lines)
 		s := bufio.NewScanner(r)
-		s.Buffer(nil, mostLine)
+		s.Buffer(nil, maxLine)
 		for s.Scan() {
 			select {
 			case in.lines <- s.Text():
@@ -38,7 +38,7 @@ func readLines(r io.Reader) *inputLines {
 			}
 		}
 		if in.err = s.Err(); errors.Is(in.err, bufio.ErrTooLong) {
-			in.err = fmt.Errorf("has more than %d bytes, or no end", mostLine)
+			in.err = fmt.Errorf("has more than %d bytes, or no end", maxLine)
 		}
 	}()
 	return in

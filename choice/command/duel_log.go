@@ -76,13 +76,13 @@ type callLine struct {
 }
 
 const (
-	// leastLog is the least size in bytes at which the log is replaced by a snapshot.
-	leastLog = 64 << 10
-	// mostCalls bounds the calls in a line; more are saved as a snapshot.
-	mostCalls = 1 << 12
-	// mostDrawn bounds the time to replay a log, in preferences sampled, at some 30 ns
+	// minLog is the least size in bytes at which the log is replaced by a snapshot.
+	minLog = 64 << 10
+	// maxCalls bounds the calls in a line; more are saved as a snapshot.
+	maxCalls = 1 << 12
+	// maxDrawn bounds the time to replay a log, in preferences sampled, at some 30 ns
 	// each.
-	mostDrawn = 1 << 24
+	maxDrawn = 1 << 24
 )
 
 // duelLog describes the log in a file, and collects the calls of the next line.
@@ -169,7 +169,7 @@ func (l *duelLog) took(c duelCall, answer []byte) {
 	if l.unlogged {
 		return
 	}
-	if len(l.calls) == mostCalls {
+	if len(l.calls) == maxCalls {
 		l.calls, l.unlogged = nil, true
 		return
 	}
@@ -202,7 +202,7 @@ func (l *duelLog) wrote(line []byte) {
 
 // full reports whether the log, grown by more bytes, should be replaced by a snapshot.
 func (l *duelLog) full(more int) bool {
-	return l.bytes+more > max(leastLog, l.state) || l.drawn > mostDrawn
+	return l.bytes+more > max(minLog, l.state) || l.drawn > maxDrawn
 }
 
 // NextFor issues duels to a judge and records the call.

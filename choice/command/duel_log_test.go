@@ -227,11 +227,11 @@ func TestDuelLogIsBounded(t *testing.T) {
 		t.Fatal(all.log.lines, err)
 	}
 	all.judgeSome(t, rand.New(rand.NewPCG(1, 2)), 1)
-	all.log.bytes = leastLog // as if there had been so many bytes
+	all.log.bytes = minLog // as if there had been so many bytes
 	if err := all.save(); err != nil || all.log.lines != 0 {
 		t.Errorf("%d lines, %v", all.log.lines, err)
 	}
-	for range mostCalls + 1 {
+	for range maxCalls + 1 {
 		all.Recall()
 	}
 	if err := all.save(); err != nil || all.log.lines != 0 || all.log.unlogged {

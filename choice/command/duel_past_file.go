@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	mostArmName  = 1024    // bytes
-	mostPastLine = 1 << 20 // bytes of a line of JSON
+	maxArmName  = 1024    // bytes
+	maxPastLine = 1 << 20 // bytes of a line of JSON
 )
 
 // pastColumns are the names of columns of past comparisons, of which the first that a file
@@ -135,7 +135,7 @@ func (x *pastFile) readJSON(r io.Reader) error {
 		return err
 	}
 	s := bufio.NewScanner(text)
-	s.Buffer(nil, mostPastLine)
+	s.Buffer(nil, maxPastLine)
 	number := 0
 	for s.Scan() {
 		number++
@@ -147,7 +147,7 @@ func (x *pastFile) readJSON(r io.Reader) error {
 		}
 	}
 	if err := s.Err(); err != nil {
-		return fmt.Errorf("line %d: %w; a line has at most %d bytes", number+1, err, mostPastLine)
+		return fmt.Errorf("line %d: %w; a line has at most %d bytes", number+1, err, maxPastLine)
 	}
 	return nil
 }
@@ -205,8 +205,8 @@ func (x *pastFile) add(columns, cells [4]string) error {
 		switch {
 		case name == "":
 			return fmt.Errorf("column %s is empty", columns[i])
-		case len(name) > mostArmName || !utf8.ValidString(name):
-			return fmt.Errorf("column %s: %.40q; a name has at most %d bytes of UTF-8", columns[i], name, mostArmName)
+		case len(name) > maxArmName || !utf8.ValidString(name):
+			return fmt.Errorf("column %s: %.40q; a name has at most %d bytes of UTF-8", columns[i], name, maxArmName)
 		case !ok && len(x.names) == duel.MaxArms:
 			return fmt.Errorf("column %s: %.40q is one arm more than %d, the most", columns[i], name, duel.MaxArms)
 		case !ok:

@@ -85,9 +85,9 @@ func (f *duelPlanFlags) model() (duel.Model, error) {
 	return nil, fmt.Errorf("--shape %q is none of constant, chain, logistic", f.shape)
 }
 
-// mostPlanned is the number of judgments after which a simulated tournament without an
+// maxPlanned is the number of judgments after which a simulated tournament without an
 // epsilon or a horizon is stopped.
-const mostPlanned = 1e8
+const maxPlanned = 1e8
 
 // duelSimulation returns the simulation of the flags; done ends its progress bar.
 func (a *app) duelSimulation(f *duelPlanFlags) (s *duel.Simulation, done func(), err error) {
@@ -100,7 +100,7 @@ func (a *app) duelSimulation(f *duelPlanFlags) (s *duel.Simulation, done func(),
 		return nil, nil, fmt.Errorf("duel plan: %w", err)
 	}
 	if design.Delta > 0 && design.Epsilon == 0 && design.Horizon == 0 {
-		design.Horizon = mostPlanned // arms may be almost equal
+		design.Horizon = maxPlanned // arms may be almost equal
 	}
 	bar := a.NewProgress("tournaments")
 	s = &duel.Simulation{

@@ -32,14 +32,14 @@ func (f *programFlags) add(cmd *cobra.Command) {
 
 // check rejects values out of range.
 func (f *programFlags) check(cmd *cobra.Command) error {
-	const mostParallel, mostRetries = 256, 20
+	const maxParallel, maxRetries = 256, 20
 	switch {
-	case f.parallel < 1 || f.parallel > mostParallel:
-		return fmt.Errorf("--parallel %d is not in [1, %d]", f.parallel, mostParallel)
+	case f.parallel < 1 || f.parallel > maxParallel:
+		return fmt.Errorf("--parallel %d is not in [1, %d]", f.parallel, maxParallel)
 	case f.timeout <= 0:
 		return fmt.Errorf("--judge-timeout %v is not positive", f.timeout)
-	case f.retries < 0 || f.retries > mostRetries:
-		return fmt.Errorf("--judge-retries %d is not in [0, %d]", f.retries, mostRetries)
+	case f.retries < 0 || f.retries > maxRetries:
+		return fmt.Errorf("--judge-retries %d is not in [0, %d]", f.retries, maxRetries)
 	case f.wait < 0:
 		return fmt.Errorf("--judge-wait %v is negative", f.wait)
 	case f.line != "":

@@ -85,8 +85,8 @@ func (a *app) reportDuels(f *duelReportFlags) error {
 		return fmt.Errorf("%s: %w", cmp.Or(f.wins, f.state), err)
 	}
 	if f.out != "" {
-		if len(c.Arms) > plot.MostArms {
-			return fmt.Errorf("--out %s: %d arms; a picture has at most %d", f.out, len(c.Arms), plot.MostArms)
+		if len(c.Arms) > plot.MaxArms {
+			return fmt.Errorf("--out %s: %d arms; a picture has at most %d", f.out, len(c.Arms), plot.MaxArms)
 		}
 		if err := plot.WriteGrid(f.out, plot.Grid{Title: "share of duels that the row won against the column", Names: c.Arms, Wins: c.Wins}); err != nil {
 			return err

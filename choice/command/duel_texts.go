@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	mostText  = 1 << 20 // bytes of an arm's text
-	mostTexts = 1 << 28 // bytes of all texts
+	maxText  = 1 << 20 // bytes of an arm's text
+	maxTexts = 1 << 28 // bytes of all texts
 )
 
 // armTexts are the texts of arms, by name.
@@ -55,8 +55,8 @@ func (x *armTexts) add(name, text string) error {
 	if first, ok := x.of[name]; ok {
 		return fmt.Errorf("%q has two texts, of which one begins %.40q", name, first)
 	}
-	if x.bytes += len(text); len(text) > mostText || x.bytes > mostTexts {
-		return fmt.Errorf("the text of %q has %d bytes, all so far %d; at most %d each and %d together", name, len(text), x.bytes, mostText, mostTexts)
+	if x.bytes += len(text); len(text) > maxText || x.bytes > maxTexts {
+		return fmt.Errorf("the text of %q has %d bytes, all so far %d; at most %d each and %d together", name, len(text), x.bytes, maxText, maxTexts)
 	}
 	if name == "" || strings.TrimSpace(text) == "" {
 		return fmt.Errorf("arm %q: the name or the text is empty", name)
@@ -83,8 +83,8 @@ func (x *armTexts) readFolder() error {
 		if strings.HasPrefix(file.Name(), ".") || !info.Mode().IsRegular() || filepath.Ext(path) == ".duel" {
 			continue
 		}
-		if info.Size() > mostText {
-			return fmt.Errorf("%s: %d bytes; a text has at most %d", path, info.Size(), mostText)
+		if info.Size() > maxText {
+			return fmt.Errorf("%s: %d bytes; a text has at most %d", path, info.Size(), maxText)
 		}
 		text, err := os.ReadFile(path)
 		if err == nil {
@@ -104,7 +104,7 @@ func (x *armTexts) readLines(r io.Reader) error {
 		return err
 	}
 	s := bufio.NewScanner(lines)
-	s.Buffer(nil, 2*mostText)
+	s.Buffer(nil, 2*maxText)
 	number := 0
 	for s.Scan() {
 		number++
@@ -136,7 +136,7 @@ func (x *armTexts) readLines(r io.Reader) error {
 		}
 	}
 	if err := s.Err(); err != nil {
-		return fmt.Errorf("line %d: %w; a line has at most %d bytes", number+1, err, 2*mostText)
+		return fmt.Errorf("line %d: %w; a line has at most %d bytes", number+1, err, 2*maxText)
 	}
 	return nil
 }

@@ -16,8 +16,8 @@ type toldVerdict struct {
 	line    int
 }
 
-// mostTold is the number of verdicts after which they are forgotten.
-const mostTold = 1 << 16
+// maxTold is the number of verdicts after which they are forgotten.
+const maxTold = 1 << 16
 
 // inLine states the verdict of a line.
 func (j *judgmentLine) inLine() string {
@@ -32,7 +32,7 @@ func (j *judgmentLine) inLine() string {
 
 // keep keeps the verdict of a line.
 func (told toldVerdicts) keep(j *judgmentLine, line int) {
-	if len(told) == mostTold {
+	if len(told) == maxTold {
 		clear(told)
 	}
 	told[j.Duel] = toldVerdict{j.inLine(), line}

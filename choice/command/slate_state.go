@@ -22,8 +22,8 @@ import (
 
 // Numbers of slates that a state remembers. Rewards of older ones are refused.
 const (
-	mostOpen     = 100
-	mostAnswered = 1000
+	maxOpen     = 100
+	maxAnswered = 1000
 )
 
 const slateStateVersion = 1
@@ -168,7 +168,7 @@ func (s *slateState) openIndex(id int) int {
 func (s *slateState) addSlate(items []string, features []float64) int {
 	s.Last++
 	s.Open = append(s.Open, openSlate{s.Last, items, features})
-	s.Open = s.Open[max(0, len(s.Open)-mostOpen):]
+	s.Open = s.Open[max(0, len(s.Open)-maxOpen):]
 	return s.Last
 }
 
@@ -197,7 +197,7 @@ func (s *slateState) reward(id int, rewards []float64) (bool, error) {
 	}
 	at := s.openIndex(id)
 	if at < 0 {
-		return false, fmt.Errorf("slate %d: was evicted; the last %d open and %d answered slates are kept", id, mostOpen, mostAnswered)
+		return false, fmt.Errorf("slate %d: was evicted; the last %d open and %d answered slates are kept", id, maxOpen, maxAnswered)
 	}
 	o := s.Open[at]
 	if len(rewards) > len(o.Items) {
@@ -208,7 +208,7 @@ func (s *slateState) reward(id int, rewards []float64) (bool, error) {
 	}
 	s.Open = slices.Delete(s.Open, at, at+1)
 	s.Answered = append(s.Answered, answeredSlate{id, rewards})
-	s.Answered = s.Answered[max(0, len(s.Answered)-mostAnswered):]
+	s.Answered = s.Answered[max(0, len(s.Answered)-maxAnswered):]
 	return true, nil
 }
 

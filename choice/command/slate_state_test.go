@@ -24,21 +24,21 @@ func TestSlateStateIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range mostOpen + mostAnswered + 5 {
+	for range maxOpen + maxAnswered + 5 {
 		s.addSlate([]string{"a"}, []float64{1})
 	}
-	if len(s.Open) != mostOpen {
+	if len(s.Open) != maxOpen {
 		t.Errorf("%d open slates", len(s.Open))
 	}
-	if _, err := s.reward(s.Last-mostOpen, []float64{1}); err == nil || !strings.Contains(err.Error(), "was evicted") {
+	if _, err := s.reward(s.Last-maxOpen, []float64{1}); err == nil || !strings.Contains(err.Error(), "was evicted") {
 		t.Error(err)
 	}
-	for range mostAnswered + 5 {
+	for range maxAnswered + 5 {
 		if isNew, err := s.reward(s.addSlate([]string{"a"}, []float64{1}), []float64{1}); err != nil || !isNew {
 			t.Fatal(err)
 		}
 	}
-	if len(s.Answered) != mostAnswered || s.User.Observations() != mostAnswered+5 {
+	if len(s.Answered) != maxAnswered || s.User.Observations() != maxAnswered+5 {
 		t.Errorf("%d answered slates, %d observations", len(s.Answered), s.User.Observations())
 	}
 	if err := s.save(); err != nil {
@@ -102,7 +102,7 @@ func TestSlateKill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range mostOpen { // so that writing the file takes some time
+	for range maxOpen { // so that writing the file takes some time
 		features := make([]float64, 3*len(topics))
 		for i := range features {
 			features[i] = float64(i%7) / 7

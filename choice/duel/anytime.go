@@ -44,9 +44,9 @@ type anytime struct {
 	need  []int64
 }
 
-// mostAhead is the number of duels that may be in flight with strict testing if there are
+// maxAhead is the number of duels that may be in flight with strict testing if there are
 // fewer challengers.
-const mostAhead = 64
+const maxAhead = 64
 
 func newAnytime(k int, d Design, rng *rand.Rand) *anytime {
 	s := &anytime{
@@ -122,7 +122,7 @@ func (s *anytime) forget(a int) { s.known[a], s.need[a] = false, 0 }
 func (s *anytime) sweepEnd() int64 { return s.told + int64(len(s.open)) }
 
 func (s *anytime) draw() (pair, bool) {
-	if s.ended() || s.drawn >= s.horizon || s.inFlight() >= max(len(s.open), mostAhead) || s.sweep && s.drawn >= s.end {
+	if s.ended() || s.drawn >= s.horizon || s.inFlight() >= max(len(s.open), maxAhead) || s.sweep && s.drawn >= s.end {
 		return pair{}, false
 	}
 	if s.next >= len(s.open) {

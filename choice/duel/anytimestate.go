@@ -8,9 +8,9 @@ import (
 
 // describe names the champion as leader, or of two arms the one that more speaks for. Before the end, its guarantee is that of the
 // moment: the least delta at which the tournament would end now, if that is at most
-// leastSure.
+// minSure.
 func (s *anytime) describe(st *State) {
-	const leastSure = .5
+	const minSure = .5
 	st.Active, st.Leader = slices.Clone(s.active), s.champion
 	n, w := make([]int64, s.k), make([]int64, s.k)
 	for c, row := range s.rows {
@@ -31,7 +31,7 @@ func (s *anytime) describe(st *State) {
 			st.Leader, least = x, min(s.threshold, against)
 		}
 	}
-	if least*leastSure >= 1 {
+	if least*minSure >= 1 {
 		st.Guarantee = &Guarantee{Epsilon: s.epsilon, Failure: 1 / least}
 		if least == s.threshold {
 			st.Guarantee.Failure = s.delta
@@ -97,7 +97,7 @@ func (s *anytime) load(p progress, drawn []pair) (err error) {
 	if s.sweep && !s.ended() && (s.end <= told || s.end < s.drawn || s.end > told+int64(s.k)) {
 		return fmt.Errorf("a sweep ends at duel %d, %d told, %d drawn", s.end, told, s.drawn)
 	}
-	if len(drawn) > max(s.k, mostAhead) {
+	if len(drawn) > max(s.k, maxAhead) {
 		return fmt.Errorf("%d duels of %d arms in flight", len(drawn), s.k)
 	}
 	for _, d := range drawn {

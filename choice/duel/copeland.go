@@ -30,12 +30,12 @@ func newCopeland(k int, d Design, _ *rand.Rand) *copeland {
 	return s
 }
 
-func (s *copeland) mostInFlight() int { return max(min(len(s.wanted), s.k), mostAhead) }
+func (s *copeland) maxInFlight() int { return max(min(len(s.wanted), s.k), maxAhead) }
 
 // sweepEnd returns the last duel of a sweep that starts with no duel in flight.
-func (s *copeland) sweepEnd() int64 { return s.told + int64(min(len(s.wanted), s.mostInFlight())) }
+func (s *copeland) sweepEnd() int64 { return s.told + int64(min(len(s.wanted), s.maxInFlight())) }
 
-func (s *copeland) draw() (pair, bool) { return s.drawAhead(s.mostInFlight()) }
+func (s *copeland) draw() (pair, bool) { return s.drawAhead(s.maxInFlight()) }
 
 func (s *copeland) tell(d pair, won bool) (c change) {
 	s.told++

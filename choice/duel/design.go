@@ -74,8 +74,8 @@ const MaxArms = 2048
 // every language's JSON.
 const maxCount = 1 << 53
 
-// leastDelta keeps capitals finite.
-const leastDelta = 1e-100
+// minDelta keeps capitals finite.
+const minDelta = 1e-100
 
 // maxGamma keeps radii finite.
 const maxGamma = 1e6
@@ -207,8 +207,8 @@ func (d Design) completeAlgorithm(k int) (Design, error) {
 		}
 		fallthrough
 	case Anytime:
-		if !(d.failure() >= leastDelta) {
-			return d, fmt.Errorf("duel: delta %g is not in [%g, 1), as %s needs it", d.Delta, leastDelta, d.Algorithm)
+		if !(d.failure() >= minDelta) {
+			return d, fmt.Errorf("duel: delta %g is not in [%g, 1), as %s needs it", d.Delta, minDelta, d.Algorithm)
 		}
 		return d, d.noRadius()
 	case BeatTheMean:

@@ -357,7 +357,7 @@ func (s *saved) check() error {
 		}
 	}
 	for _, e := range s.Queue {
-		if len(e.SkippedBy) > mostSkips || checkJudge(e.Judge) != nil {
+		if len(e.SkippedBy) > maxSkips || checkJudge(e.Judge) != nil {
 			return fmt.Errorf("duel %d was skipped by %d judges, and judged by %.40q", e.ID, len(e.SkippedBy), e.Judge)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// mostJudges bounds the judges of whom a record is kept.
-const mostJudges = 1000
+// maxJudges bounds the judges of whom a record is kept.
+const maxJudges = 1000
 
 // verdicts counts what was said of arms a < b: a is better, b is better, neither.
 type verdicts [3]int64
@@ -24,7 +24,7 @@ type voter struct {
 }
 
 // ballots are the records of all judges who gave a name, in the order of their first
-// judgments. Memory is bounded: of more than mostJudges judges, or mostPairs pairs of all of
+// judgments. Memory is bounded: of more than maxJudges judges, or maxPairs pairs of all of
 // them together, only the number of judgments is kept.
 type ballots struct {
 	judges   []*voter
@@ -58,7 +58,7 @@ func (b *ballots) add(name string, p pair, verdict int, first bool) {
 	}
 	v, there := j.pairs[p]
 	if !there {
-		if b.pairs >= mostPairs {
+		if b.pairs >= maxPairs {
 			b.unlisted++
 			return
 		}
@@ -80,7 +80,7 @@ func (b *ballots) judge(name string) *voter {
 	if at, ok := b.place[name]; ok {
 		return b.judges[at]
 	}
-	if len(b.judges) >= mostJudges {
+	if len(b.judges) >= maxJudges {
 		return nil
 	}
 	if b.place == nil {
@@ -126,7 +126,7 @@ func (s *savedBallots) load(k int, told int64) (b ballots, err error) {
 	if s == nil {
 		return b, nil
 	}
-	if len(s.Judges) > mostJudges || s.Unlisted < 0 || s.Unlisted > told {
+	if len(s.Judges) > maxJudges || s.Unlisted < 0 || s.Unlisted > told {
 		return b, fmt.Errorf("%d judges, and %d judgments of others, of %d duels", len(s.Judges), s.Unlisted, told)
 	}
 	left := told - s.Unlisted
@@ -148,8 +148,8 @@ func (s *savedBallots) load(k int, told int64) (b ballots, err error) {
 			all += v.sum()
 			j.ties += v[2]
 			j.pairs[p] = v
-			if b.pairs++; b.pairs > mostPairs {
-				return b, fmt.Errorf("judges judged more than %d pairs", mostPairs)
+			if b.pairs++; b.pairs > maxPairs {
+				return b, fmt.Errorf("judges judged more than %d pairs", maxPairs)
 			}
 		}
 		if w := x.Places; w.Judged != all || w.FirstWins < 0 || w.FirstWins > all {
@@ -190,7 +190,7 @@ type Judges struct {
 	// judgments differ from the most frequent verdict.
 	Disputed []Dispute `json:"disputed"`
 	// Unlisted judgments are in no record: those of further judges after the first
-	// mostJudges, and those of further pairs after 65,536 pairs of a judge.
+	// maxJudges, and those of further pairs after 65,536 pairs of a judge.
 	Unlisted int64 `json:"unlisted,omitempty"`
 }
 
@@ -231,6 +231,6 @@ func (b *ballots) report(leans bool) *Judges {
 	slices.SortFunc(r.Disputed, func(x, y Dispute) int {
 		return cmp.Or(cmp.Compare(y.outvoted(), x.outvoted()), cmp.Compare(x.AWins+x.BWins+x.Ties, y.AWins+y.BWins+y.Ties), comparePairs(pair{x.A, x.B}, pair{y.A, y.B}))
 	})
-	r.Disputed = r.Disputed[:min(len(r.Disputed), mostShown)]
+	r.Disputed = r.Disputed[:min(len(r.Disputed), maxShown)]
 	return r
 }

@@ -208,27 +208,27 @@ func TestJudges(t *testing.T) {
 func TestJudgesAreBounded(t *testing.T) {
 	race.Skip(t, "one goroutine a tournament; TestSimulationIsDeterministic plays several at once")
 	var b ballots
-	for i := range mostJudges + 5 {
+	for i := range maxJudges + 5 {
 		b.add(fmt.Sprint("judge ", i), pair{0, 1}, 0, true)
 	}
-	for i := range mostPairs {
+	for i := range maxPairs {
 		b.add("judge 0", pair{1, 2 + i}, 1, false)
 	}
-	if len(b.judges) != mostJudges || b.pairs != mostPairs || b.unlisted != 5+mostJudges {
+	if len(b.judges) != maxJudges || b.pairs != maxPairs || b.unlisted != 5+maxJudges {
 		t.Errorf("%d judges, %d pairs, %d unlisted", len(b.judges), b.pairs, b.unlisted)
 	}
-	again, err := b.save().load(mostPairs+2, 1<<20)
+	again, err := b.save().load(maxPairs+2, 1<<20)
 	if err != nil || again.pairs != b.pairs || again.unlisted != b.unlisted {
 		t.Error(err, again.pairs, again.unlisted)
 	}
 	var x ties
-	for i := range mostPairs + 7 {
-		x.count(&pendingDuel{B: 1 + i, Tie: true}, mostPairs+8)
+	for i := range maxPairs + 7 {
+		x.count(&pendingDuel{B: 1 + i, Tie: true}, maxPairs+8)
 	}
-	if x.unlisted != 7 || x.all != mostPairs+7 || len(x.pairs) != mostPairs {
+	if x.unlisted != 7 || x.all != maxPairs+7 || len(x.pairs) != maxPairs {
 		t.Errorf("%d of %d", x.unlisted, x.all)
 	}
-	y, err := x.save().load(mostPairs+8, x.all)
+	y, err := x.save().load(maxPairs+8, x.all)
 	if err != nil || y.all != x.all {
 		t.Error(err, y.all)
 	}

@@ -51,12 +51,12 @@ func newRanking(k int, d Design, rng *rand.Rand) *ranking {
 	return s
 }
 
-// mostInFlight returns the number of duels that may be in flight.
-func (s *ranking) mostInFlight() int {
+// maxInFlight returns the number of duels that may be in flight.
+func (s *ranking) maxInFlight() int {
 	if s.placed < s.k {
 		return sortingAhead
 	}
-	return max(min(len(s.wanted), s.k), mostAhead)
+	return max(min(len(s.wanted), s.k), maxAhead)
 }
 
 // sweepEnd returns the last duel of a sweep that starts with no duel in flight.
@@ -64,10 +64,10 @@ func (s *ranking) sweepEnd() int64 {
 	if s.placed < s.k {
 		return s.told + sortingAhead
 	}
-	return s.told + int64(min(len(s.wanted), s.mostInFlight()))
+	return s.told + int64(min(len(s.wanted), s.maxInFlight()))
 }
 
-func (s *ranking) draw() (pair, bool) { return s.drawAhead(s.mostInFlight()) }
+func (s *ranking) draw() (pair, bool) { return s.drawAhead(s.maxInFlight()) }
 
 func (s *ranking) tell(d pair, won bool) (c change) {
 	s.told++
@@ -127,9 +127,9 @@ const (
 // search compares the arm to be inserted with one in the middle of its range.
 func (s *ranking) search() (pair, precedence) {
 	const (
-		enough   = 1.5 // standard deviations
-		leastWon = 2
-		mostSort = 400 // duels
+		enough  = 1.5 // standard deviations
+		minWon  = 2
+		maxSort = 400 // duels
 	)
 	d := pair{s.order[s.placed], s.order[s.middle()]}
 	n, w := s.record(d.a, d.b)
@@ -139,7 +139,7 @@ func (s *ranking) search() (pair, precedence) {
 		return d, earlier
 	case s.closed.above(d.b, d.a), s.even(d.a, d.b):
 		return d, later
-	case n < mostSort && (max(lead, -lead) < leastWon || float64(lead*lead) < enough*enough*float64(n)):
+	case n < maxSort && (max(lead, -lead) < minWon || float64(lead*lead) < enough*enough*float64(n)):
 		return d, unknown
 	case lead > 0:
 		return d, earlier

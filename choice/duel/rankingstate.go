@@ -137,7 +137,7 @@ func (s *ranking) loadDrawn(told int64, drawn []pair) error {
 // checkDrawn rejects duels in flight that betting on pairs does not draw, and the end of a
 // sweep of which they are not.
 func checkDrawn(drawn []pair, k int, sweep bool, end int64, t *tally) error {
-	if len(drawn) > max(k, mostAhead) {
+	if len(drawn) > max(k, maxAhead) {
 		return fmt.Errorf("%d duels of %d arms in flight", len(drawn), k)
 	}
 	for _, d := range drawn {
@@ -145,7 +145,7 @@ func checkDrawn(drawn []pair, k int, sweep bool, end int64, t *tally) error {
 			return fmt.Errorf("arm %d meets itself", d.a)
 		}
 	}
-	if sweep && (end <= t.told || end < t.drawn || end > t.told+int64(max(k, mostAhead))) {
+	if sweep && (end <= t.told || end < t.drawn || end > t.told+int64(max(k, maxAhead))) {
 		return fmt.Errorf("a sweep ends at duel %d, %d told, %d drawn", end, t.told, t.drawn)
 	}
 	return nil

@@ -79,7 +79,7 @@ func together(ctx context.Context, workers int, all []*Simulation, each func(i i
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel(nil)
-	runs := make([]*run, len(all))
+	runs := make([]*trialRun, len(all))
 	trials := 0
 	for i, s := range all {
 		r, err := s.beginRun(trials)
@@ -132,8 +132,8 @@ func (s *Simulation) Bytes() float64 {
 	return outcomeBytes*float64(min(max(s.Trials, 0), maxTrials)) + (8+40*float64(max(workersOf(s.Workers), 0)))*k*k
 }
 
-// run is a simulation in progress.
-type run struct {
+// trialRun is a simulation in progress.
+type trialRun struct {
 	*Simulation
 	design   Design // completed
 	first    int    // index of its first trial among those of all simulations
@@ -142,7 +142,7 @@ type run struct {
 	complete chan struct{} // closed with the last outcome
 }
 
-func (s *Simulation) beginRun(first int) (*run, error) {
+func (s *Simulation) beginRun(first int) (*trialRun, error) {
 	d, err := s.Design.complete(s.Arms)
 	if err != nil {
 		return nil, err
@@ -150,10 +150,10 @@ func (s *Simulation) beginRun(first int) (*run, error) {
 	if s.Trials < 1 || s.Trials > maxTrials {
 		return nil, fmt.Errorf("duel: %d trials are not in [1, %d]", s.Trials, maxTrials)
 	}
-	return &run{Simulation: s, design: d, first: first, outcomes: make([]Outcome, s.Trials), complete: make(chan struct{})}, nil
+	return &trialRun{Simulation: s, design: d, first: first, outcomes: make([]Outcome, s.Trials), complete: make(chan struct{})}, nil
 }
 
-func (r *run) play(ctx context.Context, i int) (err error) {
+func (r *trialRun) play(ctx context.Context, i int) (err error) {
 	if r.outcomes[i], err = r.trial(ctx, r.design, i); err != nil {
 		return err
 	}

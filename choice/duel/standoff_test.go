@@ -54,12 +54,12 @@ func TestStandoff(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			const mostDuels = 4000
+			const maxDuels = 4000
 			trials := trials(20)
-			mostEnded := trials / 4
+			maxEnded := trials / 4
 			said, duels := 0, []int64{}
 			for seed := range uint64(trials) {
-				a, first := playTournament(t, c.d, c.f, seed, mostDuels)
+				a, first := playTournament(t, c.d, c.f, seed, maxDuels)
 				if s := a.State(); s.Done && s.Standoff != nil {
 					t.Fatal("a tournament that has ended has a standoff")
 				}
@@ -78,7 +78,7 @@ func TestStandoff(t *testing.T) {
 			}
 			slices.Sort(duels)
 			t.Logf("%d of %d, after %v duels", said, trials, duels)
-			if c.seen && said < trials-mostEnded || !c.seen && said > 0 {
+			if c.seen && said < trials-maxEnded || !c.seen && said > 0 {
 				t.Errorf("%d of %d had a standoff, after %v duels", said, trials, duels)
 			}
 		})

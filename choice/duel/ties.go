@@ -7,12 +7,12 @@ import (
 	"slices"
 )
 
-// mostPairs bounds the pairs of which ties, and the pairs of judges of which verdicts, are
+// maxPairs bounds the pairs of which ties, and the pairs of judges of which verdicts, are
 // kept.
-const mostPairs = 1 << 16
+const maxPairs = 1 << 16
 
-// mostShown bounds the pairs in a report.
-const mostShown = 10
+// maxShown bounds the pairs in a report.
+const maxShown = 10
 
 // ties counts the results that were told and that a coin settled because the judge found
 // neither arm better. If p counts half of a tie, the coin leaves p as it is: an arm is
@@ -21,7 +21,7 @@ type ties struct {
 	all      int64
 	arms     []int64        // of each arm, nil without ties
 	pairs    map[pair]int64 // the lesser arm first
-	unlisted int64          // of pairs beyond mostPairs
+	unlisted int64          // of pairs beyond maxPairs
 }
 
 func (t *ties) count(e *pendingDuel, k int) {
@@ -35,7 +35,7 @@ func (t *ties) count(e *pendingDuel, k int) {
 	t.arms[e.A]++
 	t.arms[e.B]++
 	p := pair{min(e.A, e.B), max(e.A, e.B)}
-	if _, there := t.pairs[p]; !there && len(t.pairs) >= mostPairs {
+	if _, there := t.pairs[p]; !there && len(t.pairs) >= maxPairs {
 		t.unlisted++
 		return
 	}
@@ -68,7 +68,7 @@ func (s *savedTies) load(k int, told int64) (t ties, err error) {
 	bad := func() (ties, error) {
 		return ties{}, fmt.Errorf("ties of %d arms and %d pairs do not fit %d duels of %d arms", len(s.Arms), len(s.Pairs), told, k)
 	}
-	if len(s.Arms) != k || len(s.Pairs) > mostPairs || s.Unlisted < 0 || s.Unlisted > told {
+	if len(s.Arms) != k || len(s.Pairs) > maxPairs || s.Unlisted < 0 || s.Unlisted > told {
 		return bad()
 	}
 	t = ties{all: s.Unlisted, arms: slices.Clone(s.Arms), pairs: make(map[pair]int64, len(s.Pairs)), unlisted: s.Unlisted}
@@ -117,5 +117,5 @@ func (t *Tournament) Ties() (arms []int64, pairs []PairTies) {
 	slices.SortFunc(pairs, func(x, y PairTies) int {
 		return cmp.Or(cmp.Compare(y.Ties, x.Ties), comparePairs(pair{x.A, x.B}, pair{y.A, y.B}))
 	})
-	return slices.Clone(t.ties.arms), pairs[:min(len(pairs), mostShown)]
+	return slices.Clone(t.ties.arms), pairs[:min(len(pairs), maxShown)]
 }

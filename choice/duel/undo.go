@@ -10,8 +10,8 @@ import (
 // ErrNothingToUndo: no judgment is left that can be undone.
 var ErrNothingToUndo = errors.New("no judgment is left that can be undone")
 
-// mostUndo bounds the judgments that KeepUndo keeps.
-const mostUndo = 1000
+// maxUndo bounds the judgments that KeepUndo keeps.
+const maxUndo = 1000
 
 // history is what Undo needs: an earlier state and the calls since then, which lead to the
 // present one. It is part of the saved state.
@@ -36,11 +36,11 @@ type undoStep struct {
 }
 
 // KeepUndo makes the last reports of results undoable from now on, at least most of them, at
-// most mostUndo; 0 forgets them. The saved state grows by the state of before and by the
+// most maxUndo; 0 forgets them. The saved state grows by the state of before and by the
 // calls since. Saved tournaments keep the number.
 func (t *Tournament) KeepUndo(most int) error {
-	if most < 0 || most > mostUndo {
-		return fmt.Errorf("duel: %d judgments to undo are not in [0, %d]", most, mostUndo)
+	if most < 0 || most > maxUndo {
+		return fmt.Errorf("duel: %d judgments to undo are not in [0, %d]", most, maxUndo)
 	}
 	if most == 0 {
 		t.history = nil
@@ -194,8 +194,8 @@ func (t *Tournament) Undo() ([]Result, error) {
 
 // check rejects a history that does not lead to the saved tournament s.
 func (h *history) check(s *saved) error {
-	if h.Most < 1 || h.Most > mostUndo {
-		return fmt.Errorf("%d judgments to undo are not in [1, %d]", h.Most, mostUndo)
+	if h.Most < 1 || h.Most > maxUndo {
+		return fmt.Errorf("%d judgments to undo are not in [1, %d]", h.Most, maxUndo)
 	}
 	t, err := h.replay(h.Steps)
 	if err != nil {

@@ -9,20 +9,17 @@ import (
 	"thresher/dataset"
 )
 
-// atomIDs finds atoms by the ids of their file.
+// atomIDs says what answers call the atoms, and finds these by it.
 type atomIDs struct {
 	file   string
-	column string // named by --ids, or ""
-	names  []string
+	column string       // named by --ids, or ""
+	names  *dataset.IDs // nil without a column
 	// preferNames says that the texts of answers with row numbers and texts are looked up.
 	preferNames bool
-	found       string         // the column of names, if --ids does not name it
-	integers    string         // rowIntegers or idIntegers; "" is ids where --ids names a column, else rows
-	counted     string         // what a position is called in messages; "" is rank
-	row         map[string]int // made when first needed; ambiguous for an id of several atoms
+	found       string // the column of names, if --ids does not name it
+	integers    string // rowIntegers or idIntegers; "" is ids where --ids names a column, else rows
+	counted     string // what a position is called in messages; "" is rank
 }
-
-const ambiguous = -1
 
 var errSeveral = errors.New("several vectors")
 
@@ -45,35 +42,29 @@ func (a *atomIDs) rows(r *dataset.Result) ([]int64, error) {
 		}
 		row, err := a.find(name)
 		if errors.Is(err, errSeveral) && r.IDs != nil && r.Rows != nil {
-			row, err = int(r.Rows[i]), nil
+			row, err = r.Rows[i], nil
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s %d: %w", cmp.Or(a.counted, "rank"), i+1, err)
 		}
-		rows[i] = int64(row)
+		rows[i] = row
 	}
 	return rows, nil
 }
 
-func (a *atomIDs) find(name string) (int, error) {
+func (a *atomIDs) find(name string) (int64, error) {
+	if row, err := strconv.ParseInt(name, 10, 64); a.names == nil && err == nil && row >= 0 && strconv.FormatInt(row, 10) == name {
+		return row, nil // databases write all ids as texts
+	}
 	if a.names == nil {
 		return 0, fmt.Errorf("id %.60q is no row number, and %s has no column id; --ids names the column of ids", name, a.file)
 	}
-	if a.row == nil {
-		a.row = make(map[string]int, len(a.names))
-		for i, id := range a.names {
-			if _, twice := a.row[id]; twice {
-				i = ambiguous
-			}
-			a.row[id] = i
-		}
-	}
-	row, ok := a.row[name]
-	switch {
-	case !ok:
+	row, rows := a.names.Find(name)
+	switch rows {
+	case 0:
 		return 0, fmt.Errorf("no vector of %s has the id %.60q", a.file, name)
-	case row == ambiguous:
-		return 0, fmt.Errorf("%w of %s have the id %.60q", errSeveral, a.file, name)
+	case 1:
+		return row, nil
 	}
-	return row, nil
+	return 0, fmt.Errorf("%w of %s have the id %.60q", errSeveral, a.file, name)
 }

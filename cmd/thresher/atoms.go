@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,15 +13,24 @@ import (
 	"thresher/collection"
 	"thresher/config"
 	"thresher/dataset"
+	"thresher/internal/cli"
 )
 
 // atoms is the collection to search.
 type atoms struct {
 	*collection.Collection
-	names       []string // the ids column, by row number; nil without one
+	names       *dataset.IDs // the ids; nil without a column of them
 	columns     dataset.Layout
 	idColumn    string // its name
 	load, build time.Duration
+}
+
+// wide is what a run that is resumed must agree in: float64 if the values are kept so, which decides what is found; else "".
+func (a *atoms) wide() string {
+	if a.Float64() {
+		return a.Elem().String()
+	}
+	return ""
 }
 
 // loadAtoms reads vectors and makes a collection, with codes if builds says so, or opens a prepared one. The
@@ -60,29 +70,52 @@ func (a *app) loadAtoms(ctx context.Context, in input, opt *dataset.Options, o *
 	if c, err := a.overRows(ctx, in, o, builds); c != nil || err != nil {
 		return c, err
 	}
-	m, err := dataset.Drain(ctx, r)
+	if err := fitsMemory(in, r, o, builds); err != nil {
+		return nil, err
+	}
+	rows, ids, err := dataset.DrainVectors(ctx, r, o.Elem)
 	if err != nil {
 		return nil, in.named(err)
 	}
-	if m.Rows == 0 {
+	if rows.Len() == 0 {
 		return nil, fmt.Errorf("%s: no vectors", in.name)
 	}
-	if err := checkIDs(in.name, m.IDs); err != nil {
-		return nil, err
+	if err := in.checkIDs(ids); err != nil {
+		return nil, dataset.Placed(r, err)
 	}
 	loaded := time.Now()
 	p := a.NewProgress("preparing vectors")
 	defer p.Done()
 	o.Progress = p.Set
 	o.Origin, o.Change = dataset.OriginOf(r), dataset.ChangeOf(r)
-	if !builds(m.Rows, m.Dim, o.Metric) {
+	if !builds(rows.Len(), rows.Dim(), o.Metric) {
 		withoutCodes(o)
 	}
-	c, err := collection.Build(ctx, m.Data, m.Dim, o)
+	c, err := collection.BuildVectors(ctx, rows, o)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", in.name, err)
 	}
-	return &atoms{Collection: c, names: m.IDs, columns: dataset.LayoutOf(r), idColumn: dataset.LayoutOf(r).IDs, load: loaded.Sub(begun), build: time.Since(loaded)}, nil
+	return &atoms{Collection: c, names: ids, columns: dataset.LayoutOf(r), idColumn: dataset.LayoutOf(r).IDs, load: loaded.Sub(begun), build: time.Since(loaded)}, nil
+}
+
+// fitsMemory refuses vectors that, with what is built of them, take more memory than is free, if their number is known.
+func fitsMemory(in input, r dataset.Reader, o *collection.Options, builds func(n, dim int, metric collection.Metric) bool) error {
+	n := r.Len()
+	if n < 1 || n > collection.MaxAtoms {
+		return nil // reading says what is wrong
+	}
+	own := *o
+	if t, ok := dataset.KeptAs(r, o.Elem); ok {
+		own.Elem = t.Elem()
+	}
+	if !builds(int(n), r.Dim(), own.Metric) {
+		withoutCodes(&own)
+	}
+	err := cli.NeedMemory(fmt.Sprintf("searching %d x %d of %s", n, r.Dim(), in.name), float64(collection.Size(n, r.Dim(), &own)))
+	if err != nil {
+		return fmt.Errorf("%w; a collection made of it by build is mapped, not read", err)
+	}
+	return nil
 }
 
 // ids returns what finds the atoms, those of the file in, by their ids. column is what --ids names.
@@ -94,6 +127,9 @@ func (a *atoms) ids(in input, column string) *atomIDs {
 // has no such rows, or they are built.
 func (a *app) overRows(ctx context.Context, in input, o *collection.Options, builds func(n, dim int, metric collection.Metric) bool) (*atoms, error) {
 	begun := time.Now()
+	if in.files != nil || in.folder != nil {
+		return nil, nil // they do not lie in one file
+	}
 	at, err := dataset.FindRows(in.path)
 	if at == nil || err != nil || at.Rows < 1 || at.Rows > collection.MaxAtoms || at.Offset%4 != 0 || builds(int(at.Rows), at.Dim, o.Metric) {
 		return nil, err
@@ -126,6 +162,7 @@ func (a *app) warnDropped(in input, r dataset.Reader, ids bool) {
 	if l.IDs != "" && !ids {
 		l.Dropped = append([]string{l.IDs}, l.Dropped...)
 	}
+	l.Dropped = slices.DeleteFunc(slices.Clone(l.Dropped), func(name string) bool { return slices.Contains(in.except, name) }) // which are of use
 	if len(l.Dropped) > 0 {
 		a.Log.Warn("columns are dropped", "file", in.name, "columns", strings.Join(l.Dropped, ", "))
 	}

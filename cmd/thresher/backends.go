@@ -124,6 +124,11 @@ func (b *backends) choose(ctx context.Context, a *app, c *collection.Collection,
 		b.unused = unused
 		return err
 	}
+	if c.Float64() {
+		b.unused = collection.ErrFloat64
+		a.closeUnused(card.backend)
+		return nil
+	}
 	pairs := float64(c.N) * float64(m)
 	there, err := expected(c, card.backend, card.costs, req, pairs)
 	here, herr := expected(c, b.first, b.costs, req, pairs)

@@ -5,12 +5,14 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"thresher/dataset"
 	"thresher/gpu/device"
 	"thresher/gpu/device/emulator"
 	"thresher/internal/cli"
@@ -110,5 +112,43 @@ func TestBackendDriftedPTX(t *testing.T) {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != cli.ExitBackend || !strings.Contains(string(said), "scan.ptx has SHA-256") {
 		t.Errorf("%v: %s", err, said)
+	}
+}
+
+// TestBackendFloat64: vectors kept as float64 are searched on the CPU, whether a device is asked for or may be chosen,
+// and the summary says why the device was not used.
+func TestBackendFloat64(t *testing.T) {
+	if err := device.Driver(); err != nil || !emulator.Present() {
+		t.Skip("needs the emulator: make test-cuda")
+	}
+	dir := t.TempDir()
+	atoms, queries := filepath.Join(dir, "a.npy"), filepath.Join(dir, "q.npy")
+	for name, rows := range map[string]int{atoms: 300, queries: 4} {
+		values := make([]float64, rows*8)
+		for i := range values {
+			values[i] = 1e6 + math.Sin(float64(i))/3
+		}
+		f, err := os.Create(name)
+		if err == nil {
+			err = errors.Join(dataset.WriteNPY64(f, rows, 8, values), f.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"auto", "cuda"} {
+		out := filepath.Join(dir, name+".jsonl")
+		r := thresher(t, "search", "--vectors", atoms, "--queries", queries, "--metric", "l2", "--dtype", "float64", "-k", "1", "--backend", name, "--costs", "builtin", "--out", out, "--json")
+		r.WantCode(t, cli.ExitOK)
+		var summary struct {
+			Backend, DType string
+			GPUUnused      []string `json:"gpu_unused"`
+		}
+		if err := json.Unmarshal([]byte(r.Out), &summary); err != nil {
+			t.Fatal(err)
+		}
+		if summary.Backend != "cpu" || summary.DType != "float64" || !strings.Contains(strings.Join(summary.GPUUnused, " "), "kept as float64") {
+			t.Errorf("%s: %s", name, r.Out)
+		}
 	}
 }

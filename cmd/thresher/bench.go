@@ -34,7 +34,7 @@ type benchFlags struct {
 func newBenchCommand(a *app) *cobra.Command {
 	f := &benchFlags{}
 	cmd := &cobra.Command{
-		Use:   "bench [--pulls | --plans | --calibrate] [--vectors FILE --queries FILE | --set NAME[:ATOMSxDIMENSION],...] [--metric NAME]",
+		Use:   "bench [--pulls | --plans | --calibrate] [--vectors FILE --queries FILE | --set NAME[:VECTORSxDIMENSION],...] [--metric NAME]",
 		Short: "Time the methods against the dense scan, or count what they read",
 		Long: `Time adaptive and certain against the dense scan, interleaved in one run, so that
 the ratios hold on a busy machine; or, with --pulls, count the coordinates that each
@@ -64,9 +64,9 @@ normal-custom (arXiv 2212.07551).`,
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.atoms, "vectors", "", "`file` of vectors")
+	fs.StringVar(&f.atoms, "vectors", "", "`file` of vectors"+setHelp)
 	fs.StringVar(&f.atomsColumn, vectorsColumnFlag, "", columnHelp("the vectors"))
-	fs.StringVar(&f.queries, "queries", "", "`file` of queries")
+	fs.StringVar(&f.queries, "queries", "", "`file` of queries"+setHelp)
 	fs.StringVar(&f.queriesColumn, "queries-column", "", columnHelp("the queries"))
 	a.reading.add(fs)
 	fs.StringSliceVar(&f.sets, "set", []string{"embeddings"}, "generated `sets` instead of files")
@@ -209,7 +209,7 @@ func (a *app) measure(ctx context.Context, f *benchFlags, published batch.Publis
 
 // readBenchData reads the atoms and the first queries of two files.
 func (a *app) readBenchData(ctx context.Context, f *benchFlags) (*benchData, error) {
-	in, err := a.openInput(ctx, "vectors", f.atoms)
+	in, err := a.openVectors(ctx, "vectors", f.atoms)
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +218,7 @@ func (a *app) readBenchData(ctx context.Context, f *benchFlags) (*benchData, err
 	if err != nil {
 		return nil, err
 	}
-	queries, err := a.openInput(ctx, "queries", f.queries)
+	queries, err := a.openVectors(ctx, "queries", f.queries)
 	if err != nil {
 		return nil, err
 	}
@@ -247,7 +247,7 @@ func (a *app) readBenchData(ctx context.Context, f *benchFlags) (*benchData, err
 // benchRow is one result.
 type benchRow struct {
 	Data    string       `json:"data"`
-	Atoms   int          `json:"atoms"`
+	Vectors int          `json:"vectors"`
 	Dim     int          `json:"dimension"`
 	Queries int          `json:"queries"`
 	K       int          `json:"k"`

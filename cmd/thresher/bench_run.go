@@ -106,7 +106,7 @@ func (b *bench) request(c contestant, k int) batch.Request {
 // search answers all queries once. If the method refuses the data, the row has the reason
 // and the response is nil.
 func (b *bench) search(ctx context.Context, e *batch.Engine, c contestant, k int) (benchRow, *batch.Response, error) {
-	row := benchRow{Data: b.data.name, Atoms: b.data.n, Dim: b.data.d, Queries: b.data.m, K: min(k, b.data.n), Method: c.method, Wrong: -1}
+	row := benchRow{Data: b.data.name, Vectors: b.data.n, Dim: b.data.d, Queries: b.data.m, K: min(k, b.data.n), Method: c.method, Wrong: -1}
 	resp, err := e.Search(ctx, b.request(c, row.K))
 	var refused *batch.RequestError
 	if errors.As(err, &refused) || errors.Is(err, backend.ErrRuleUnsupported) {
@@ -217,7 +217,7 @@ func (b *bench) interleaved(ctx context.Context, e *batch.Engine, all []contesta
 		if err != nil && rows[i].Refused == "" {
 			return nil, err
 		}
-		times[i] = 1 + int(leastTimed/max(seconds, leastTimed/mostTimed))
+		times[i] = 1 + int(minTimed/max(seconds, minTimed/maxTimed))
 	}
 	if err := b.check(ctx, checked, resps); err != nil {
 		return nil, err
@@ -248,11 +248,11 @@ func (b *bench) interleaved(ctx context.Context, e *batch.Engine, all []contesta
 	return rows, nil
 }
 
-// Searches shorter than leastTimed seconds are repeated, mostTimed times at most,
+// Searches shorter than minTimed seconds are repeated, maxTimed times at most,
 // and timed together.
 const (
-	leastTimed = .02
-	mostTimed  = 50
+	minTimed = .02
+	maxTimed = 50
 )
 
 // timed searches n times and returns the mean wall-clock and processor seconds of a search.

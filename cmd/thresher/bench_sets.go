@@ -27,7 +27,7 @@ func benchSets() []benchSet {
 	}
 }
 
-// parseBenchSet reads NAME or NAME:ATOMSxDIMENSION.
+// parseBenchSet reads NAME or NAME:VECTORSxDIMENSION.
 func parseBenchSet(text string) (benchSet, error) {
 	name, size, sized := strings.Cut(text, ":")
 	all := benchSets()
@@ -44,7 +44,7 @@ func parseBenchSet(text string) (benchSet, error) {
 	s.n, err1 = strconv.Atoi(n)
 	s.d, err2 = strconv.Atoi(d)
 	if !ok || err1 != nil || err2 != nil || s.n < 1 || s.d < 1 {
-		return benchSet{}, fmt.Errorf("set %q: size %q is not ATOMSxDIMENSION, for instance 2000x768", text, size)
+		return benchSet{}, fmt.Errorf("set %q: size %q is not VECTORSxDIMENSION, for instance 2000x768", text, size)
 	}
 	return s, nil
 }

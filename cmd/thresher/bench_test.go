@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -22,6 +23,9 @@ func benchRows(t *testing.T, args ...string) []benchRow {
 		var row benchRow
 		if err := json.Unmarshal([]byte(line), &row); err != nil {
 			t.Fatalf("%q: %v", line, err)
+		}
+		if vectors := fmt.Sprintf(`"vectors":%d,`, row.Vectors); row.Vectors < 1 || !strings.Contains(line, vectors) {
+			t.Errorf("%q lacks %s", line, vectors)
 		}
 		rows = append(rows, row)
 	}

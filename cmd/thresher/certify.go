@@ -47,9 +47,11 @@ the vectors have an id column, its ids. Without -k, k is the length of the longe
 	}
 	f.add(cmd.Flags())
 	a.reading.add(cmd.Flags())
-	cmd.Flags().StringVar(&f.candidates, "answers", "", "`file` of answers to certify (.jsonl, .npz, .npy, .parquet, .ivecs, .ibin, .json, .csv); - is standard input")
+	f.dtype.add(cmd.Flags())
+	cmd.Flags().StringVar(&f.candidates, "answers", "", "`file` of answers to certify ("+endingsOf(dataset.AnswersRead)+", .json); - is standard input")
 	cmd.Flags().DurationVar(&f.deadline, "deadline", 0, "stop after this `time` and keep the rest of the answers as they are, unproven, which complete and guarantee of each say (exit code 3)")
 	addSettings(cmd, searchSettings()...)
+	refusePublishedFlags(cmd)
 	cmd.Flags().Lookup("method").DefValue = certainByDefault
 	k := cmd.Flags().Lookup("k")
 	k.Usage += "; without it as many as the longest answer has"
@@ -70,10 +72,10 @@ func (f *searchFlags) flagOf(field string) string {
 	switch {
 	case field == "candidates":
 		return f.candidatesFlag()
-	case field == "min_score" && f.leastGiven:
-		return f.leastFlag
-	case field == "max_score" && f.greatestGiven:
-		return f.greatestFlag
+	case field == "min_score" && f.minGiven:
+		return f.minFlag
+	case field == "max_score" && f.maxGiven:
+		return f.maxFlag
 	case field == "min_score" && f.floorColumn != "":
 		return "min-score-column"
 	case field == "max_score" && f.ceilingColumn != "":
@@ -87,7 +89,8 @@ func (f *searchFlags) flagOf(field string) string {
 
 // openCandidates opens the answers whose atoms are candidates of the m queries, -1 for an
 // unknown number. The caller closes them.
-func (s *search) openCandidates(ctx context.Context, m int64) error {
+func (s *search) openCandidates(ctx context.Context, queries dataset.Reader, m int64) error {
+	s.in.candidates.queries = s.in.queries.asked(ctx, queries, s.flags.queriesColumn, append(s.flags.columns(), s.flags.ids)...)
 	k := s.k
 	if s.certified != nil && s.Config.Origin("k").Kind == config.FromDefault {
 		k = 0
@@ -153,15 +156,15 @@ func (c *certification) prepare(s *search) (err error) {
 
 // newComparison returns a comparison of answers of k atoms at most, 0 for any number.
 func newComparison(atoms *collection.Collection, in input, k, threads int) (*tasks.Comparison, error) {
-	o, err := verify.NewOracle(atoms.Rows, atoms.Dim, atoms.Metric, threads)
+	o, err := verify.NewOracleOf(atoms, threads)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", in.name, err)
 	}
 	return tasks.NewComparison(o, atoms, max(1, k)), nil
 }
 
-// compare adds the others' answers to the tally. Scores of another metric are an error.
-func (c *certification) compare(ctx context.Context, t *tally, part *tasks.Part) error {
+// compare adds the others' answers to the totals. Scores of another metric are an error.
+func (c *certification) compare(ctx context.Context, t *searchTotals, part *tasks.Part) error {
 	c.tasks.Resume(t.Certified, t.StatedScores)
 	err := c.tasks.Add(ctx, part, nil)
 	t.Certified, t.StatedScores = c.tasks.Counts()

@@ -91,7 +91,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"info"}, "wants one"},
 		{[]string{"bench", "--vectors=a.npy"}, "go together"},
 		{[]string{"bench", "--set=faces"}, `"faces"`},
-		{[]string{"bench", "--set=gaussian:10"}, "ATOMSxDIMENSION"},
+		{[]string{"bench", "--set=gaussian:10"}, "VECTORSxDIMENSION"},
 		{[]string{"bench", "--ks=0"}, "0 is below 1"},
 		{[]string{"bench", "--sigma=-1"}, `sigma: -1 is not a number above 0`},
 		{[]string{"bench", "--count=0"}, "--count 0"},

@@ -64,7 +64,7 @@ func TestFilesSayWhatIsComplete(t *testing.T) {
 	for _, name := range []string{"r.ivecs", "r.ibin", "r.neighbors.ibin"} {
 		r := thresher(t, "search", "--metric", "ip", "--vectors", atoms, "--queries", queries, "--deadline", "10m", "--out", filepath.Join(dir, name))
 		r.WantCode(t, cli.ExitInput)
-		if !strings.Contains(r.Err, "cannot say which; write .jsonl, .npz or .parquet") {
+		if !strings.Contains(r.Err, "cannot say which; write .npz, .parquet or .jsonl") {
 			t.Error(r.Err)
 		}
 	}
@@ -100,13 +100,13 @@ func TestCertifyKeepsUnfinished(t *testing.T) {
 // taken over; complete ones are.
 func TestResumeOfUnmarkedAnswers(t *testing.T) {
 	const former = `{"queries":8,"partial":%d,"methods":{"exact":8},"guarantees":{"exact":8}}`
-	if _, err := readTally(fmt.Appendf(nil, former, 3)); err == nil || !strings.Contains(err.Error(), "stopped 3 of the answers") {
+	if _, err := readTotals(fmt.Appendf(nil, former, 3)); err == nil || !strings.Contains(err.Error(), "stopped 3 of the answers") {
 		t.Errorf("error %v", err)
 	}
-	if _, err := readTally(fmt.Appendf(nil, former, 0)); err != nil {
+	if _, err := readTotals(fmt.Appendf(nil, former, 0)); err != nil {
 		t.Error(err)
 	}
-	if _, err := readTally([]byte(`{"queries":8,"partial":3,"guarantees":{"exact":5,"bound":3}}`)); err != nil {
+	if _, err := readTotals([]byte(`{"queries":8,"partial":3,"guarantees":{"exact":5,"bound":3}}`)); err != nil {
 		t.Error(err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 
 	"thresher/batch"
+	"thresher/collection"
 )
 
 // drawnQueries are the queries of a file with an answer each, of which a sample is drawn, and what
@@ -22,6 +23,7 @@ type drawnQueries struct {
 	goals          *queryGoals // nil if all queries ask for the same
 	// selves are the atoms, as they are searched, if query j is to be atom j; nil otherwise.
 	selves []float32
+	kept   *collection.Collection // in their place, if the atoms are kept as float64
 }
 
 // drawnChunk is consecutive queries, numbered from first, n of which have answers.
@@ -75,19 +77,23 @@ func eachDrawn[P any](ctx context.Context, d *drawnQueries, part func(*drawnChun
 // them, which is reported once all are counted.
 func (d *drawnQueries) chunk(rows queryRows, first int64, n int) (*drawnChunk, error) {
 	dim := d.source.r.Dim()
-	if d.selves != nil {
-		if err := checkSelves(rows.values, first, d.selves, dim, d.source.in, d.atoms); err != nil {
-			return nil, err
-		}
+	var err error
+	switch {
+	case d.kept != nil:
+		err = selvesError(rows.checkSelves(d.kept, first), d.source.in, d.atoms)
+	case d.selves != nil:
+		err = checkSelves(rows.values, first, d.selves, dim, d.source.in, d.atoms)
 	}
-	c := &drawnChunk{queryRows: rows, first: first, n: int(min(int64(n), d.total-first)), dim: dim, selves: d.selves != nil}
+	if err != nil {
+		return nil, err
+	}
+	c := &drawnChunk{queryRows: rows, first: first, n: int(min(int64(n), d.total-first)), dim: dim, selves: d.selves != nil || d.kept != nil}
 	if c.n <= 0 {
 		return nil, nil
 	}
 	if d.goals == nil {
 		return c, nil
 	}
-	var err error
 	if c.goals, err = d.goals.read(first, c.n); err != nil {
 		return nil, err
 	}
@@ -101,7 +107,9 @@ func (c *drawnChunk) drawn(j int) bool { return c.isIn(c.first + int64(j)) }
 // were given. It returns what rounding changed of the query.
 func (c *drawnChunk) add(req *batch.Request, j int) (change float64) {
 	row := c.values[j*c.dim : (j+1)*c.dim]
-	if c.rests != nil {
+	if c.given != nil {
+		req.Queries64 = append(req.Queries64, c.given[j*c.dim:(j+1)*c.dim]...)
+	} else if c.rests != nil {
 		for i, x := range row {
 			req.Queries64 = append(req.Queries64, float64(x)+float64(c.rests[j*c.dim+i]))
 		}

@@ -27,6 +27,8 @@ type demand struct {
 	queries int64 // -1 if unknown
 	// joins says that the atoms are searched among themselves, for which codes are always built.
 	joins bool
+	// dtype is the type in which values given in float64 are kept.
+	dtype dataset.Elem
 }
 
 // openEngine reads or opens the atoms, prepares them as the demand requires, and loads them on the
@@ -38,6 +40,7 @@ func (a *app) openEngine(ctx context.Context, in input, opt *dataset.Options, d 
 	if err != nil {
 		return nil, err
 	}
+	o.Elem = d.dtype
 	if method == batch.PrefixF32 && in.isCollection() {
 		return nil, fmt.Errorf("--method prefix-f32: %s lacks the raw coordinates that this method reads; name the file of vectors it was built from", in.name)
 	}

@@ -39,6 +39,7 @@ unless told otherwise, so every row is right. --out is one of
             holds the score of i and its neighbour j
   .parquet  table of edges: source, target, score, score64 (in float64); and source_id,
             target_id where the vectors have an id column
+  .csv      the same, under a header
   .jsonl    the same, an object for each edge
 
 Scores are those of search: inner products, cosines, or with --metric l2 squared
@@ -57,8 +58,9 @@ was killed.`,
 	fs.StringVar(&f.atoms, "vectors", "", atomsHelp)
 	fs.StringVar(&f.atomsColumn, vectorsColumnFlag, "", columnHelp("the vectors"))
 	a.reading.add(fs)
+	f.dtype.add(fs)
 	fs.StringVar(&f.ids, "ids", "", "`column` of the vectors' ids (default: the column id, if there is one)")
-	fs.StringVar(&f.out, "out", "", "`file` for the graph, ending in .npz, .parquet or .jsonl")
+	fs.StringVar(&f.out, "out", "", "`file` for the graph, ending in "+endings(dataset.EdgesWritten, "or"))
 	fs.StringVar(&f.certificates, "certificates", "", "`file` (.jsonl) for the certificate of every row")
 	fs.BoolVar(&f.symmetric, "symmetric", false, "join two vectors if either is a neighbour of the other; the edge has their score in both directions")
 	fs.BoolVar(&f.mutual, "mutual", false, "join two vectors if each is a neighbour of the other")
@@ -79,7 +81,7 @@ func (f *graphFlags) check() error {
 	case f.atoms == "":
 		return f.refuse("--vectors names the file of vectors")
 	case f.out == "" || f.out == cli.Stdio:
-		return f.refuse("--out names the file for the graph, ending in .npz, .parquet or .jsonl")
+		return f.refuse("--out names the file for the graph, ending in %s", endings(dataset.EdgesWritten, "or"))
 	case f.symmetric && f.mutual:
 		return f.refuse("--symmetric and --mutual exclude each other")
 	case f.resume && f.force:
@@ -100,7 +102,7 @@ func (a *app) runGraph(ctx context.Context, f *graphFlags) (err error) {
 	if s.out, err = newAnswerFiles(&f.searchFlags); err != nil {
 		return err
 	}
-	if s.in.atoms, err = a.openInput(ctx, "vectors", f.atoms); err != nil {
+	if s.in.atoms, err = a.openVectors(ctx, "vectors", f.atoms); err != nil {
 		return err
 	}
 	defer s.in.atoms.remove()
@@ -126,7 +128,7 @@ type graphSearch struct {
 // prepare loads the atoms and starts the engine, which the caller closes.
 func (g *graphSearch) prepare(ctx context.Context) error {
 	columns := &dataset.Options{Column: g.flags.atomsColumn, IDs: g.flags.ids, FindIDs: true}
-	e, err := g.openEngine(ctx, g.in.atoms, columns, demand{method: g.method, queries: -1, joins: true}, func(a *atoms) (batch.Request, error) {
+	e, err := g.openEngine(ctx, g.in.atoms, columns, demand{method: g.method, queries: -1, joins: true, dtype: g.flags.dtype.Elem}, func(a *atoms) (batch.Request, error) {
 		g.atoms = a
 		return g.buildRequest()
 	})

@@ -42,7 +42,7 @@ func (b *rowBlocks) Next(context.Context) (int, int, error) {
 // graphRows writes the rows of a graph.
 type graphRows struct {
 	n     int
-	names []string // of the atoms, nil without
+	names *dataset.IDs // of the atoms, nil without
 	graph *tasks.GraphSearch
 }
 
@@ -60,13 +60,7 @@ func (g *graphRows) write(log io.ReadSeeker, format dataset.Format, out io.Write
 	if err != nil {
 		return err
 	}
-	switch format {
-	case dataset.NPZ:
-		return dataset.WriteCSR(rows, int64(g.n), out)
-	case dataset.Parquet:
-		return dataset.WriteEdgesParquet(rows, g.names, out)
-	}
-	return dataset.WriteEdgesJSONL(rows, g.names, out)
+	return dataset.WriteEdges(out, format, rows, int64(g.n), g.names)
 }
 
 // describeGraph is the summary's row of a graph.

@@ -177,6 +177,13 @@ func TestGraphTables(t *testing.T) {
 	if diff := cmp.Diff(&tasks.GraphShape{Rows: 3, Edges: 3, Kind: "directed", Value: "score"}, s.Graph); diff != "" {
 		t.Error(diff)
 	}
+	out = filepath.Join(dir, "g.csv")
+	thresher(t, "graph", "--vectors", atoms, "-k1", "--metric", "l2", "--out", out).WantCode(t, cli.ExitOK)
+	want = "source,target,score,source_id,target_id,score64\n0,1,1,n,o,1\n1,0,1,o,n,1\n2,1,145,far,o,145\n"
+	if diff := cmp.Diff(want, string(clitest.ReadFile(t, out))); diff != "" {
+		t.Error(diff)
+	}
+	thresher(t, "graph", "--vectors", atoms, "-k1", "--metric", "l2", "--out", filepath.Join(dir, "g.npy")).WantError(t, "g.npy: name ends in none of .npz, .csv, .parquet, .jsonl")
 	r = thresher(t, "graph", "--vectors", atoms, "-k9", "--metric", "l2", "--out", filepath.Join(dir, "g.parquet"))
 	r.WantCode(t, cli.ExitOK)
 	if !strings.Contains(r.Err, "k reduced from 9 to 2") || !strings.Contains(r.Err, "6 edges") {
@@ -289,7 +296,7 @@ func TestGraphBadInput(t *testing.T) {
 		{"an existing output to resume", []string{"--vectors", atoms, "--metric", "ip", "--out", there, "--resume"}, []string{"there.npz", "nothing to resume"}},
 		{"the vectors as output", []string{"--vectors", there, "--metric", "ip", "--out", there, "--overwrite"}, []string{"there.npz", "overwritten"}},
 		{"queries", []string{"--vectors", atoms, "--metric", "ip", "--out", out, "--queries", atoms}, []string{"queries"}},
-		{"another format", []string{"--vectors", atoms, "--metric", "ip", "--out", filepath.Join(dir, "g.ivecs")}, []string{"g.ivecs", ".npz, .parquet, .jsonl"}},
+		{"another format", []string{"--vectors", atoms, "--metric", "ip", "--out", filepath.Join(dir, "g.ivecs")}, []string{"g.ivecs", ".npz, .csv, .parquet, .jsonl"}},
 		{"both kinds", []string{"--vectors", atoms, "--metric", "ip", "--out", out, "--mutual", "--symmetric"}, []string{"--mutual", "--symmetric"}},
 		{"pairs of few", []string{"--vectors", atoms, "--metric", "ip", "--out", out, "--way", "pairs"}, []string{"--way", "too small"}},
 		{"another way", []string{"--vectors", atoms, "--metric", "ip", "--out", out, "--way", "triples"}, []string{"--way", "triples", "pairs"}},

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"thresher/collection"
+	"thresher/columns"
 	"thresher/dataset"
 	"thresher/internal/cli"
 )
@@ -27,6 +28,10 @@ type vectorsInfo struct {
 	Rows      int64 `json:"rows"`
 	Dim       int   `json:"dim"`
 	FileBytes int64 `json:"file_bytes"`
+	// DType is the type of the elements, "text" for numbers in text.
+	DType string `json:"dtype,omitempty"`
+	// Files is how many files Path stands for, 0 for one.
+	Files int `json:"files,omitempty"`
 	columnsRead
 	// IDs is the column of the ids, Dropped are those of other use.
 	IDs     string   `json:"ids,omitempty"`
@@ -53,6 +58,7 @@ func newInfoCommand(a *app) *cobra.Command {
 		Short: "Describe a collection, a file of vectors or, with --answers, of answers",
 		Example: `  thresher info A.parquet
   thresher info A.thresher --json
+  thresher info 'shards/part-*.parquet'
   thresher info --answers answers.npz`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -61,7 +67,11 @@ func newInfoCommand(a *app) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			in, err := a.openInput(cmd.Context(), infoArgument, args[0])
+			open := a.openVectors
+			if answers {
+				open = a.openInput
+			}
+			in, err := open(cmd.Context(), infoArgument, args[0])
 			if err != nil {
 				return err
 			}
@@ -71,6 +81,9 @@ func newInfoCommand(a *app) *cobra.Command {
 			}
 			if in.isCollection() {
 				return a.describeCollection(in, asJSON)
+			}
+			if in.folder != nil {
+				return a.describeFolder(in, asJSON)
 			}
 			return a.describeVectors(in, column, asJSON)
 		},
@@ -88,17 +101,26 @@ func (a *app) describeCollection(in input, asJSON bool) error {
 	if err != nil {
 		return err
 	}
+	fields, err := columns.SavedFields(in.path)
+	if err != nil {
+		return err
+	}
 	if asJSON {
-		return json.NewEncoder(a.Out).Encode(info)
+		return json.NewEncoder(a.Out).Encode(struct {
+			*collection.Info
+			Columns []columns.Field `json:"columns,omitempty"`
+		}{info, fields})
 	}
 	t := cli.NewTable(a.Out)
 	t.Row("file", info.Path)
 	t.Row("version", info.Version)
 	t.Row("vectors", info.N)
 	t.Row("dimension", info.Dim)
+	t.Row("type", fmt.Sprintf("%s, %s a coordinate", info.Elem, bytesSaid(info.Elem.Size())))
 	if info.Coordinates != nil {
 		t.Row("columns", "vectors from "+dataset.Ranges(info.Coordinates))
 	}
+	printFields(t, fields)
 	t.Row("metric", info.Metric)
 	describeRounding(t, info)
 	t.Row("basis", info.Basis)
@@ -112,25 +134,59 @@ func (a *app) describeCollection(in input, asJSON bool) error {
 	return t.Flush()
 }
 
+func (a *app) describeFolder(in input, asJSON bool) error {
+	info := in.folder.Info()
+	if asJSON {
+		return json.NewEncoder(a.Out).Encode(info)
+	}
+	size, err := folderSize(in.path)
+	if err != nil {
+		return err
+	}
+	t := cli.NewTable(a.Out)
+	t.Row("folder", info.Path)
+	t.Row("version", info.Version)
+	t.Row("vectors", info.Vectors)
+	t.Row("dimension", info.Dim)
+	t.Row("type", fmt.Sprintf("%s, %s a coordinate", info.Elem, bytesSaid(info.Elem.Size())))
+	printFields(t, info.Columns)
+	t.Row("metric", info.Metric)
+	ids := "numbers"
+	if info.Texts {
+		ids = "texts"
+	}
+	t.Row("ids", ids)
+	for _, s := range info.Segments {
+		t.Row("  "+s.File, fmt.Sprintf("%d vectors, %d deleted, %s", s.Rows, s.Deleted, megabytes(s.Bytes)))
+	}
+	t.Row("  log", fmt.Sprintf("%d vectors", info.Unsealed))
+	t.Row("size", megabytes(size))
+	return t.Flush()
+}
+
 func (a *app) describeVectors(in input, column string, asJSON bool) error {
 	r, err := in.open(&dataset.Options{Column: column, FindIDs: true})
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	file, err := os.Stat(in.path)
+	size, err := in.size()
 	if err != nil {
 		return err
 	}
-	format, _ := dataset.FormatOf(in.path)
-	info := vectorsInfo{Path: in.name, Format: format, Rows: r.Len(), Dim: r.Dim(), FileBytes: file.Size()}
+	format := in.format()
+	info := vectorsInfo{Path: in.name, Format: format, Rows: r.Len(), Dim: r.Dim(), FileBytes: size, Files: len(in.files), DType: dataset.TypeOf(r)}
 	layout := dataset.LayoutOf(r)
 	info.columnsRead, info.IDs, info.Dropped = columnsOf(layout, nil), layout.IDs, layout.Dropped
 	if asJSON {
 		return json.NewEncoder(a.Out).Encode(info)
 	}
 	t := cli.NewTable(a.Out)
-	t.Row("file", info.Path)
+	if info.Files == 0 {
+		t.Row("file", info.Path)
+	} else {
+		t.Row("files", fmt.Sprintf("%d of %s", info.Files, info.Path))
+	}
 	if format != dataset.Unknown {
 		t.Row("format", format)
 	}
@@ -140,6 +196,11 @@ func (a *app) describeVectors(in input, column string, asJSON bool) error {
 		t.Row("rows", "known once read")
 	}
 	t.Row("dimension", info.Dim)
+	if e, err := dataset.ParseElem(info.DType); err == nil {
+		t.Row("type", fmt.Sprintf("%s, %s a coordinate", e, bytesSaid(e.Size())))
+	} else if info.DType != "" {
+		t.Row("type", info.DType)
+	}
 	info.print(t)
 	if info.IDs != "" {
 		t.Row("ids", info.IDs)
@@ -149,6 +210,14 @@ func (a *app) describeVectors(in input, column string, asJSON bool) error {
 	}
 	t.Row("size", megabytes(info.FileBytes))
 	return t.Flush()
+}
+
+// bytesSaid says how many bytes there are.
+func bytesSaid(n int) string {
+	if n == 1 {
+		return "1 byte"
+	}
+	return fmt.Sprintf("%d bytes", n)
 }
 
 func (a *app) describeAnswers(ctx context.Context, in input, asJSON bool) error {

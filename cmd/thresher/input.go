@@ -16,6 +16,8 @@ import (
 	"thresher/collection"
 	"thresher/dataset"
 	"thresher/internal/cli"
+	"thresher/segments/folder"
+	"thresher/tasks"
 )
 
 // collectionSuffix is the extension of prepared collections.
@@ -24,21 +26,103 @@ const collectionSuffix = ".thresher"
 // input is a file of vectors named on the command line. Standard input and pipes are copied
 // to a temporary file, because inputs are read more than once.
 type input struct {
-	path   string // the file to open
-	name   string // as shown in messages
+	path   string   // the file to open
+	name   string   // as shown in messages
+	files  []string // that path stands for, if these are several
 	temp   bool
-	flag   string // that named it
-	header string // "yes" or "no" of --header, or ""
+	folder *vectorsFolder // that path is, if it is a folder of vectors that change
+	flag   string         // that named it
+	header string         // "yes" or "no" of --header, or ""
 	// denseLimit is the greatest size to which a sparse matrix is written out.
 	denseLimit int64
 	// readLimit is about how much is decoded as a whole, 0 for the default.
 	readLimit int64
 	// ids is the column that the user names for the ids, which is no coordinate.
 	ids string
+	// idless says that nobody asks for ids: a column called id is no coordinate, whatever it holds.
+	idless bool
 	// except are columns of other use, which are no coordinates either.
 	except []string
 	// like are the names of the coordinates of the vectors that these are compared with.
 	like []string
+	// queries are those that answers are to; nil if nobody knows them.
+	queries *dataset.Queries
+}
+
+// openVectors returns the vectors named by a flag: a file, a prepared collection, a folder, a pattern, or several of
+// these. The caller calls remove.
+func (a *app) openVectors(ctx context.Context, flag, path string) (input, error) {
+	if path == "" || path == cli.Stdio || strings.HasSuffix(path, collectionSuffix) {
+		return a.openInput(ctx, flag, path)
+	}
+	if folder.Is(path) {
+		in := a.inputOf(flag, path, nil)
+		var err error
+		in.folder, err = openFolder(ctx, path)
+		return in, err
+	}
+	set, err := dataset.FindFiles(path)
+	if err != nil {
+		return input{}, err // which names the file
+	}
+	if len(set.Files) == 1 {
+		return a.openInput(ctx, flag, set.Files[0].Path)
+	}
+	return a.inputOf(flag, path, set.Paths()), nil
+}
+
+// openResults opens answers.
+func (in input) openResults() (dataset.ResultReader, error) {
+	r, err := dataset.OpenResultsOf(in.path, in.budget(), in.queries)
+	return &wholeResults{ResultReader: r, name: in.name}, in.named(err)
+}
+
+// wholeResults are answers to all queries. A file of the answers to a part of them is refused, since without query
+// numbers its answers would be taken for those to the first queries.
+type wholeResults struct {
+	dataset.ResultReader
+	name string
+	read bool
+}
+
+// Next returns the next answer.
+func (r *wholeResults) Next() (dataset.Result, error) {
+	a, err := r.ResultReader.Next()
+	if err != nil || r.read {
+		return a, err
+	}
+	r.read = true
+	if a.Covers == nil {
+		return a, nil
+	}
+	if c, err := tasks.ReadCoverage(a.Covers); err == nil && c.Part != nil {
+		return a, fmt.Errorf("%s has the answers to part %d of %d of the queries alone; check --out joins the parts", r.name, c.Part.Index, c.Part.Of)
+	}
+	return a, nil
+}
+
+// asked returns the queries in a file, of which r is a reader, to which answers belong. Their number and ids are read when
+// answers need them. They are in column, and not in the columns except.
+func (in input) asked(ctx context.Context, r dataset.Reader, column string, except ...string) *dataset.Queries {
+	return &dataset.Queries{
+		Len: func() (int64, error) { return in.count(ctx, r, column, except...) },
+		IDs: func() (*dataset.IDs, error) {
+			return in.names(ctx, &dataset.Options{Column: column, FindIDs: true, Except: except, OneRow: true})
+		},
+	}
+}
+
+// inputOf returns the input of a path, or of the files that it stands for.
+func (a *app) inputOf(flag, path string, files []string) input {
+	return input{path: path, name: path, files: files, flag: flag, header: a.reading.header, denseLimit: a.Config.DenseLimit, readLimit: a.Config.ReadLimit}
+}
+
+// paths returns the files to open.
+func (in input) paths() []string {
+	if in.files != nil {
+		return in.files
+	}
+	return []string{in.path}
 }
 
 // openInput returns the input named by a flag; a pipe is read to its end. The caller calls
@@ -51,7 +135,7 @@ func (a *app) openInput(ctx context.Context, flag, path string) (input, error) {
 	if path != cli.Stdio {
 		info, err := os.Stat(path)
 		if err != nil || info.Mode().IsRegular() || info.IsDir() {
-			return input{path: path, name: path, flag: flag, header: a.reading.header, denseLimit: a.Config.DenseLimit, readLimit: a.Config.ReadLimit}, nil // opening it reports the error
+			return a.inputOf(flag, path, nil), nil // opening it reports the error
 		}
 		open, name = func() (io.ReadCloser, error) { return os.Open(path) }, path
 	}
@@ -59,7 +143,8 @@ func (a *app) openInput(ctx context.Context, flag, path string) (input, error) {
 	if err != nil {
 		return input{}, fmt.Errorf("--%s: spooling %s: %w", flag, name, err)
 	}
-	in := input{path: f.Name(), name: name, temp: true, flag: flag, header: a.reading.header, denseLimit: a.Config.DenseLimit, readLimit: a.Config.ReadLimit}
+	in := a.inputOf(flag, f.Name(), nil)
+	in.name, in.temp = name, true
 	if err := copyToFile(ctx, f, open); err != nil {
 		in.remove()
 		return input{}, fmt.Errorf("--%s: spooling %s to %s: %w", flag, name, in.path, err)
@@ -88,8 +173,11 @@ func copyToFile(ctx context.Context, f *os.File, open func() (io.ReadCloser, err
 	}
 }
 
-// remove deletes the temporary file, if there is one.
+// remove deletes the temporary file, if there is one, and closes a folder.
 func (in input) remove() {
+	if in.folder != nil {
+		in.folder.close() // it was read only
+	}
 	if in.temp {
 		os.Remove(in.path) // a failure leaves the file to the system's cleanup
 	}
@@ -99,16 +187,29 @@ func (in input) isCollection() bool { return strings.HasSuffix(in.path, collecti
 
 // open returns a reader of the vectors.
 func (in input) open(opt *dataset.Options) (dataset.Reader, error) {
+	if in.folder != nil {
+		if name := cmp.Or(opt.Column, opt.IDs); name != "" {
+			return nil, fmt.Errorf("%s: a folder of vectors has no columns to choose from, such as %s; its ids are read", in.name, name)
+		}
+		return in.folder.reader()
+	}
 	o := *opt
 	o.IDs = cmp.Or(o.IDs, in.ids)
+	o.IgnoreIDs = o.IgnoreIDs || in.idless
 	o.Except = slices.Concat(o.Except, in.except)
 	o.Like, o.DenseLimit, o.Budget = in.like, in.denseLimit, in.budget()
 	o.Words = dataset.Words{Column: "--" + in.columnFlag(), Header: "--header", DenseLimit: "--dense-limit", IDs: "--ids"}
-	if format, _ := dataset.FormatOf(in.path); format == dataset.CSV {
+	if in.format() == dataset.CSV {
 		o.Header = in.header
 	}
-	r, err := dataset.Open(in.path, &o)
+	r, err := dataset.OpenFiles(in.paths(), &o)
 	return r, in.named(err)
+}
+
+// format is that of the file's name, or of those of several files.
+func (in input) format() dataset.Format {
+	format, _ := dataset.FormatOf(in.paths()[0])
+	return format
 }
 
 // budget limits the memory that reading takes.
@@ -127,8 +228,11 @@ func (in input) readAll(ctx context.Context, opt *dataset.Options) (*dataset.Mat
 
 // columnFlag is the flag that names the columns of the vectors.
 func (in input) columnFlag() string {
-	if in.flag == infoArgument {
+	switch in.flag {
+	case infoArgument:
 		return vectorsColumnFlag
+	case "left", "right": // of join
+		return in.flag + "-on"
 	}
 	return in.flag + "-column"
 }
@@ -191,8 +295,44 @@ func (in input) count(ctx context.Context, r dataset.Reader, column string, exce
 	}
 }
 
+// names reads the ids of all rows; nil if they have none.
+func (in input) names(ctx context.Context, opt *dataset.Options) (*dataset.IDs, error) {
+	r, err := in.open(opt)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	if dataset.LayoutOf(r).IDs == "" {
+		return nil, nil
+	}
+	var names dataset.IDsBuilder
+	buffer := make([]float32, max(1, 1<<16/r.Dim())*r.Dim())
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		_, err := r.Read(buffer)
+		for _, id := range r.IDs() {
+			names.Add(id)
+		}
+		if err == io.EOF {
+			return names.IDs(), nil
+		}
+		if err != nil {
+			return nil, in.named(err)
+		}
+	}
+}
+
 // metric returns the metric of a prepared collection, or else the one that is configured.
 func (in input) metric(configured string) (collection.Metric, error) {
+	if in.folder != nil {
+		own := in.folder.Form().Metric
+		if given, err := collection.ParseMetric(configured); configured != "" && (err != nil || given != own) {
+			return 0, fmt.Errorf("--metric %s: %s has metric %s", configured, in.name, own)
+		}
+		return own, nil
+	}
 	if !in.isCollection() {
 		return givenMetric(configured, in.name+" has none of its own")
 	}
@@ -252,18 +392,49 @@ func (in input) named(err error) error {
 	return err
 }
 
-// hash returns the SHA-256 of the file, in hexadecimal.
+// hash returns the SHA-256 of the file, in hexadecimal; of several files that of theirs, a line each.
 func (in input) hash(ctx context.Context) (string, error) {
-	f, err := os.Open(in.path)
+	if in.folder != nil {
+		return in.folder.hash(ctx)
+	}
+	if in.files == nil {
+		return hashFile(ctx, in.path, in.name)
+	}
+	all := sha256.New()
+	for _, path := range in.files {
+		own, err := hashFile(ctx, path, path)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintln(all, own)
+	}
+	return hex.EncodeToString(all.Sum(nil)), nil
+}
+
+// hashFile returns the SHA-256 of a file, which messages call name, in hexadecimal.
+func hashFile(ctx context.Context, path, name string) (string, error) {
+	f, err := os.Open(path)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
 	h := sha256.New()
 	if _, err := io.Copy(h, contextReader{ctx, f}); err != nil {
-		return "", fmt.Errorf("%s: %w", in.name, err)
+		return "", fmt.Errorf("%s: %w", name, err)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// size returns the bytes of the files.
+func (in input) size() (n int64, err error) {
+	for _, path := range in.paths() {
+		info, err := os.Stat(path)
+		if err != nil {
+			return 0, err
+		}
+		n += info.Size()
+	}
+	return n, nil
 }
 
 // contextReader is a Reader that fails once its context has ended.

@@ -43,8 +43,9 @@ func (a *atomIDs) undecided() bool {
 		return false
 	}
 	other := false
-	for row, name := range a.names {
-		if name != strconv.Itoa(row) {
+	for row := range int64(a.names.Len()) {
+		name := a.names.Text(row)
+		if name != strconv.FormatInt(row, 10) {
 			other = true
 		}
 		if _, err := strconv.ParseUint(name, 10, 64); err != nil {
@@ -70,7 +71,7 @@ func (r *integerReadings) add(integers []int64) {
 	for _, x := range integers {
 		row, err := r.ids.find(strconv.FormatInt(x, 10))
 		r.rows, r.names = r.rows && x >= 0 && x < r.n, r.names && err == nil
-		r.apart = r.apart || err != nil || int64(row) != x
+		r.apart = r.apart || err != nil || row != x
 	}
 }
 
@@ -104,7 +105,7 @@ type answered struct {
 
 // lazyOracle returns an oracle of few scores of a collection.
 func lazyOracle(c *collection.Collection) func() (*verify.Oracle, error) {
-	return func() (*verify.Oracle, error) { return verify.NewLazyOracle(c.Rows, c.Dim, c.Metric) }
+	return func() (*verify.Oracle, error) { return verify.NewLazyOracleOf(c) }
 }
 
 // decideIntegers finds out whether the integers of answers are row numbers or ids: only one may be
@@ -150,6 +151,7 @@ func (f *answered) byScores(ctx context.Context) (int, error) {
 		return -1, err
 	}
 	defer queries.Close()
+	dataset.KeepGiven(queries)
 	readings := verify.NewReadings(o)
 	q := make([]float32, f.dim)
 	err = eachAnswer(ctx, f.answers, func(r *dataset.Result) (bool, error) {
@@ -162,9 +164,9 @@ func (f *answered) byScores(ctx context.Context) (int, error) {
 			if err != nil {
 				return false, err
 			}
-			rows[at] = int64(row)
+			rows[at] = row
 		}
-		return readings.Add(q, r.Rows, rows, r.Scores), nil
+		return readings.Add(dataset.AppendGiven(nil, queries, q), r.Rows, rows, r.Scores), nil
 	})
 	if err != nil && err != io.EOF {
 		return -1, err
@@ -174,9 +176,9 @@ func (f *answered) byScores(ctx context.Context) (int, error) {
 
 // eachAnswer calls visit with each answer of a file until it returns false or an error.
 func eachAnswer(ctx context.Context, in input, visit func(r *dataset.Result) (bool, error)) error {
-	results, err := dataset.OpenResults(in.path, in.budget())
+	results, err := in.openResults()
 	if err != nil {
-		return in.named(err)
+		return err
 	}
 	defer results.Close()
 	for {

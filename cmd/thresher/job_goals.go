@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/pflag"
 
+	"thresher/dataset"
 	"thresher/service/api"
 )
 
@@ -21,7 +22,7 @@ func (g *jobGoals) add(fs *pflag.FlagSet) {
 	fs.StringVar(&g.maxScore, "max-score-column", "", "`column` of the queries with the greatest score of each")
 	fs.StringVar(&g.maxDistance, "max-distance-column", "", "with the metric l2, `column` of the queries with the greatest squared distance of each")
 	fs.StringVar(&g.minDistance, "min-distance-column", "", "with the metric l2, `column` of the queries with the least squared distance of each")
-	fs.StringVar(&g.exclude, "exclude", "", "`file` of the ids that each query may not return, a list a query (.npz of scipy, .jsonl, .ivecs)")
+	fs.StringVar(&g.exclude, "exclude", "", "`file` of the ids that each query may not return, a list a query ("+endingsOf(dataset.ListsRead)+"; .npz of scipy)")
 	fs.StringVar(&g.zeros, "zeros", "", "whether a zero that the sparse matrix of --exclude stores excludes its id: `keep or drop`; without it such a zero is an error")
 	fs.StringVar(&g.candidates, "candidates", "", "`file` of answers to the queries, of any origin, whose vectors are scored first")
 }

@@ -68,7 +68,7 @@ func (a *app) showBatch(b *api.Batch, asJSON bool) error {
 	if p := b.Progress; p.Queries > 0 {
 		t.Row("speed", fmt.Sprintf("%.0f queries/s", p.QueriesPerSecond))
 		if p.Saving > 0 { // else it is withheld
-			t.Row("saving", savingOf(p))
+			t.Row("read", describeRead(p.Saving, "the data"))
 		}
 	}
 	if b.Progress.SecondsLeft != nil {
@@ -125,10 +125,6 @@ func countsOf(b *api.Batch) string {
 		text += fmt.Sprintf(", %d with errors", n.Failed)
 	}
 	return text
-}
-
-func savingOf(p api.BatchProgress) string {
-	return describeSaving(p.Saving)
 }
 
 func leftOf(s float64) string {

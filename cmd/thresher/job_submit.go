@@ -30,9 +30,9 @@ type jobSubmit struct {
 	key          string
 	metadata     map[string]string
 	minScore     float64
-	leastScore   bool // --min-score was given
+	hasMinScore  bool // --min-score was given
 	maxScore     float64
-	mostScore    bool // --max-score was given
+	hasMaxScore  bool // --max-score was given
 	certificates bool
 	goals        jobGoals
 	column       string
@@ -73,7 +73,7 @@ by job fetch; if writing them fails they are still on the server.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s.leastScore, s.mostScore = cmd.Flags().Changed("min-score"), cmd.Flags().Changed("max-score")
+			s.hasMinScore, s.hasMaxScore = cmd.Flags().Changed("min-score"), cmd.Flags().Changed("max-score")
 			return a.runSubmit(cmd.Context(), s, args[0])
 		},
 	}
@@ -143,7 +143,7 @@ func (a *app) runSubmit(ctx context.Context, s *jobSubmit, path string) error {
 func (s *jobSubmit) spec(c *config.Config, path, header string) (api.BatchSpec, error) {
 	spec := api.BatchSpec{CompletionWindow: s.window, Metadata: s.metadata, OutputFormat: s.outputFormat, Column: s.column, Header: header}
 	format, _ := dataset.FormatOf(path)
-	requests := format == dataset.JSONL && s.outputFormat == "" && !s.leastScore && !s.mostScore && !s.certificates && s.goals == jobGoals{} && s.column == "" && header == ""
+	requests := format == dataset.JSONL && s.outputFormat == "" && !s.hasMinScore && !s.hasMaxScore && !s.certificates && s.goals == jobGoals{} && s.column == "" && header == ""
 	for _, key := range append(searchKeys(), batch.PublishedNames()...) {
 		requests = requests && c.Origin(key).Kind != config.FromFlag
 	}
@@ -181,10 +181,10 @@ func (s *jobSubmit) options(c *config.Config) map[string]any {
 			options[key] = value
 		}
 	}
-	if s.leastScore {
+	if s.hasMinScore {
 		options["min_score"] = s.minScore
 	}
-	if s.mostScore {
+	if s.hasMaxScore {
 		options["max_score"] = s.maxScore
 	}
 	if s.certificates {
@@ -193,8 +193,8 @@ func (s *jobSubmit) options(c *config.Config) map[string]any {
 	return options
 }
 
-// mostFirstLine bounds the bytes read of a file of requests to find its collection.
-const mostFirstLine = 64 << 20
+// maxFirstLine bounds the bytes read of a file of requests to find its collection.
+const maxFirstLine = 64 << 20
 
 // firstEndpoint returns the URL of the first request in a file.
 func firstEndpoint(path string) (string, error) {
@@ -203,7 +203,7 @@ func firstEndpoint(path string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	r := bufio.NewReader(io.LimitReader(f, mostFirstLine))
+	r := bufio.NewReader(io.LimitReader(f, maxFirstLine))
 	for {
 		text, err := r.ReadString('\n')
 		if line := strings.TrimSpace(text); line != "" {

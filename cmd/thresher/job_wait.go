@@ -42,11 +42,11 @@ type waiting struct {
 	look     time.Duration // timeout of one request
 }
 
-// mostLook bounds the time of describing a batch, with retries.
-const mostLook = 30 * time.Second
+// maxLook bounds the time of describing a batch, with retries.
+const maxLook = 30 * time.Second
 
 func (w *waiting) addFlags(cmd *cobra.Command) {
-	w.look = mostLook
+	w.look = maxLook
 	cmd.Flags().DurationVar(&w.interval, "interval", time.Second, "`time` between status requests")
 	cmd.Flags().DurationVar(&w.patience, "patience", time.Minute, "`time` without an answer before giving up, for restarts of the server")
 }

@@ -37,7 +37,8 @@ func newMergeCommand(a *app) *cobra.Command {
 		Long: `Merge the answers to the same queries over disjoint sets of vectors.
 
 Search each set by itself, with the same queries, metric and k, and merge the files
-(.jsonl, .npz, .parquet): of each query the k best of all are taken by their float64
+(.jsonl, .npz, .parquet, or .json as POST /v1/collections/NAME/search answers with
+include=covers,scores64; one may be unlike the others): of each query the k best of all are taken by their float64
 scores, equal ones by id, whole numbers by value before texts by their bytes. By exact
 and certain these are the answers of one search of all vectors. The merged guarantee is
 the worst; an answer is complete if all are. Files can be merged in any order, at once
@@ -53,14 +54,15 @@ which number the first row of each file's vectors has among all, and the merged 
 have these numbers. Equal scores are then in the order of rows, as in one search.`,
 		Example: `  thresher search --vectors a.parquet --queries q.npy --metric cosine -k 10 --out a.npz
   thresher search --vectors b.parquet --queries q.npy --metric cosine -k 10 --out b.npz
-  thresher merge a.npz b.npz --out all.npz`,
+  thresher merge a.npz b.npz --out all.npz
+  thresher merge a.npz body.json --out all.npz   # saved by curl -o body.json of a server's search`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.files = args
 			return a.runMerge(cmd.Context(), f)
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.out, "out", cli.Stdio, "`file` for the answers, ending in .jsonl, .npz or .parquet; - is JSON lines on stdout")
+	fs.StringVar(&f.out, "out", cli.Stdio, "`file` for the answers, ending in "+endings(dataset.WholeWritten, "or")+"; - is JSON lines on stdout")
 	fs.IntVarP(&f.k, "k", "k", 0, "vectors of an answer at most; 0 = the k of the files")
 	fs.Int64SliceVar(&f.offsets, "offsets", nil, "`numbers` of the first rows of the files' vectors among all, separated by commas, one a file")
 	fs.BoolVar(&f.unchecked, "unchecked", false, "merge files that do not state to which queries and vectors their answers are")
@@ -96,26 +98,26 @@ func (f *mergeFlags) check() error {
 	return nil
 }
 
-// format returns the format of the output, after checking that it can be written.
-func (f *mergeFlags) format() (dataset.Format, error) {
+// form returns the form of the output, after checking that it can be written.
+func (f *mergeFlags) form() (dataset.AnswersForm, error) {
 	if f.out == cli.Stdio {
-		return dataset.JSONL, nil
+		return dataset.AnswersForm{Format: dataset.JSONL, Lines: true}, nil
 	}
-	format, zipped := dataset.FormatOf(f.out)
-	if zipped || format != dataset.JSONL && format != dataset.NPZ && format != dataset.Parquet {
-		return "", fmt.Errorf("--out %s: name ends in none of .npz, .parquet, .jsonl", f.out)
+	form, ok := dataset.AnswersFormOf(f.out)
+	if _, zipped := dataset.FormatOf(f.out); zipped || !ok || form.Bare {
+		return form, noneOf("out", f.out, dataset.WholeWritten)
 	}
 	if info, err := os.Stat(filepath.Dir(f.out)); err != nil || !info.IsDir() {
-		return "", fmt.Errorf("--out %s: there is no folder %s", f.out, filepath.Dir(f.out))
+		return form, fmt.Errorf("--out %s: there is no folder %s", f.out, filepath.Dir(f.out))
 	}
-	return format, cli.RefuseExisting(f.force, f.out)
+	return form, cli.RefuseExisting(f.force, f.out)
 }
 
 func (a *app) runMerge(ctx context.Context, f *mergeFlags) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	format, err := f.format()
+	form, err := f.form()
 	if err != nil {
 		return err
 	}
@@ -139,7 +141,7 @@ func (a *app) runMerge(ctx context.Context, f *mergeFlags) error {
 		defer r.Close() // read only
 		files = append(files, tasks.MergeFile{Name: in.name, Results: r})
 	}
-	merged, err := newMergedAnswers(f.out, format)
+	merged, err := newMergedAnswers(f.out, form)
 	if err != nil {
 		return err
 	}
@@ -158,7 +160,7 @@ func (a *app) runMerge(ctx context.Context, f *mergeFlags) error {
 // known at the end.
 type mergedAnswers struct {
 	out     string
-	format  dataset.Format
+	form    dataset.AnswersForm
 	spool   *os.File
 	w       *bufio.Writer
 	record  []byte
@@ -168,7 +170,7 @@ type mergedAnswers struct {
 }
 
 // newMergedAnswers creates the temporary file, which remove deletes.
-func newMergedAnswers(out string, format dataset.Format) (*mergedAnswers, error) {
+func newMergedAnswers(out string, form dataset.AnswersForm) (*mergedAnswers, error) {
 	dir := "" // the system's
 	if out != cli.Stdio {
 		dir = filepath.Dir(out)
@@ -177,7 +179,7 @@ func newMergedAnswers(out string, format dataset.Format) (*mergedAnswers, error)
 	if err != nil {
 		return nil, err
 	}
-	return &mergedAnswers{out: out, format: format, spool: spool, w: bufio.NewWriterSize(spool, 1<<20), whole: true}, nil
+	return &mergedAnswers{out: out, form: form, spool: spool, w: bufio.NewWriterSize(spool, 1<<20), whole: true}, nil
 }
 
 func (m *mergedAnswers) remove() {
@@ -225,20 +227,17 @@ func (m *mergedAnswers) assemble(from io.ReadSeeker, out io.Writer, sum *tasks.M
 			return err
 		}
 	}
-	each := dataset.Covering(from, covers)
-	switch m.format {
-	case dataset.NPZ:
-		if sum.K == 0 {
-			return errors.New("answers of varying length do not fit a matrix; add -k, or write .jsonl or .parquet")
-		}
+	if m.form.Matrix && sum.K == 0 {
+		return errors.New("answers of varying length do not fit a matrix; add -k, or write .jsonl or .parquet")
+	}
+	if !m.form.Lines {
 		width := sum.K
 		if sum.Vectors > 0 {
 			width = int(min(int64(width), sum.Vectors))
 		}
-		return dataset.WriteNPZ(each, max(width, m.longest), out)
-	case dataset.Parquet:
-		return dataset.WriteParquet(each, out)
+		return m.form.Assemble(from, covers, max(width, m.longest), out)
 	}
+	each := dataset.Covering(from, covers)
 	w := bufio.NewWriter(out)
 	var line []byte
 	err := each(func(_ int64, r *dataset.Result) error {

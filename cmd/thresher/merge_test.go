@@ -95,6 +95,41 @@ func TestMergeCommand(t *testing.T) {
 	}
 }
 
+// bodyOf is the body of an answer of the service with the answers of a file of JSON lines.
+func bodyOf(t *testing.T, name string) []byte {
+	t.Helper()
+	lines := bytes.Split(bytes.TrimSpace(clitest.ReadFile(t, name)), []byte("\n"))
+	var first struct {
+		Covers json.RawMessage `json:"covers"`
+	}
+	if err := json.Unmarshal(lines[0], &first); err != nil || first.Covers == nil {
+		t.Fatalf("%s: %v", lines[0], err)
+	}
+	return fmt.Appendf(nil, `{"answers_version":2,"version":1,"took_ms":1,"covers":%s,"results":[%s]}`, first.Covers, bytes.Join(lines, []byte(",")))
+}
+
+// TestMergeBodies: a saved answer of the service is merged with files of other formats, and one that is no answer is
+// refused by its name.
+func TestMergeBodies(t *testing.T) {
+	mergeFolder(t)
+	for atoms, ext := range map[string]string{"all": ".jsonl", "a": ".answers.jsonl", "b": ".npz", "c": ".parquet"} {
+		searchTo(t, atoms+".jsonl", "of-"+atoms+ext, "--metric", "cosine", "-k", "5", "--method", "exact")
+	}
+	clitest.WriteFile(t, ".", "part.json", bodyOf(t, "of-a.answers.jsonl"))
+	thresher(t, "merge", "of-b.npz", "part.json", "of-c.parquet", "--out", "merged.npz").WantCode(t, cli.ExitOK)
+	got, want := answersOf(t, "merged.npz"), answersOf(t, "of-all.jsonl")
+	for j := range want {
+		if !slices.Equal(got[j].IDs, want[j].IDs) || !slices.Equal(got[j].Scores64, want[j].Scores64) || got[j].Guarantee != want[j].Guarantee {
+			t.Errorf("query %d:\n%+v\n%+v", j, got[j], want[j])
+		}
+	}
+	thresher(t, "merge", "part.json", "part.json").WantError(t, "part.json and part.json cannot be merged: both have answers over the same 3 vectors")
+	clitest.WriteFile(t, ".", "bad.json", []byte(`{"title":"Not Found","status":404,"detail":"there is no collection b"}`))
+	thresher(t, "merge", "of-b.npz", "bad.json").WantError(t, "bad.json", "a problem that the service stated: 404 Not Found: there is no collection b")
+	clitest.WriteFile(t, ".", "cut.json", bodyOf(t, "of-a.answers.jsonl")[:900])
+	thresher(t, "merge", "cut.json", "of-b.npz").WantError(t, "cut.json", "data is truncated")
+}
+
 // TestMergeOffsets: vectors without ids have their rows among all, and equal scores their order.
 func TestMergeOffsets(t *testing.T) {
 	mergeFolder(t)

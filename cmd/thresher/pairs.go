@@ -27,6 +27,7 @@ type pairsFlags struct {
 	limit               scoreLimits // the least score
 	maxPairs            int64
 	resume, force, json bool
+	dtype               dtypeFlag
 }
 
 func newPairsCommand(a *app) *cobra.Command {
@@ -59,7 +60,7 @@ with a greater --max-pairs continues it, as after a kill.`,
   thresher pairs --vectors products.npy --with offers.npy --metric cosine --min-score .8 --out matches.csv`,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.limit.read(cmd.Flags()); !f.limit.leastGiven {
+			if f.limit.read(cmd.Flags()); !f.limit.minGiven {
 				return errors.New("pairs: --min-score, or --max-distance with --metric l2, says which pairs are wanted")
 			}
 			return a.runPairs(cmd.Context(), f)
@@ -69,18 +70,20 @@ with a greater --max-pairs continues it, as after a kill.`,
 	fs.StringVar(&f.atoms, "vectors", "", atomsHelp)
 	fs.StringVar(&f.atomsColumn, vectorsColumnFlag, "", columnHelp("the vectors"))
 	a.reading.add(fs)
-	fs.StringVar(&f.with, "with", "", "`file` of other vectors, read as a stream, of which the pairs with the vectors are wanted; - is standard input")
+	f.dtype.add(fs)
+	fs.StringVar(&f.with, "with", "", "`file` of other vectors, read as a stream, of which the pairs with the vectors are wanted"+setHelp+"; - is standard input")
 	fs.StringVar(&f.withColumn, "with-column", "", columnHelp("these vectors"))
 	fs.StringVar(&f.ids, "ids", "", "`column` of ids in both files, written next to row numbers (default: the column id, if there is one)")
 	fs.Float64Var(&f.limit.least, "min-score", 0, "least `score` of a pair")
 	fs.Float64Var(&f.limit.least, "max-distance", 0, "with --metric l2, in its place: greatest squared distance of a pair")
-	fs.StringVar(&f.out, "out", "", "`file` for the pairs, ending in .parquet, .csv, .jsonl or .npz")
-	fs.StringVar(&f.components, "components", "", "`file` for the connected components of the pairs, ending in .parquet, .csv, .jsonl, .npz or .npy")
+	fs.StringVar(&f.out, "out", "", "`file` for the pairs, ending in "+endings(dataset.RowsWritten, "or"))
+	fs.StringVar(&f.components, "components", "", "`file` for the connected components of the pairs, ending in "+endings(dataset.LabelsWritten, "or"))
 	fs.Int64Var(&f.maxPairs, "max-pairs", 1e9, "stop if there are more pairs; 0 is no limit")
 	fs.BoolVar(&f.resume, "resume", false, "continue a run that was killed; keeps FILE.progress at the end, so that the same command, given again, finds that all is done")
 	fs.BoolVar(&f.force, "overwrite", false, "overwrite outputs")
 	fs.BoolVar(&f.json, "json", false, "summary as one JSON object on stdout")
 	addSettings(cmd, "method", "metric", "basis", "backend", "device", "delta", "seed", "threads", "chunk", "dense_limit", "read_limit", "kernels", "costs")
+	refusePublishedFlags(cmd)
 	fs.Lookup("method").DefValue = certainByDefault
 	fs.Lookup("chunk").Usage = "most rows that are compared with the vectors together"
 	return cmd
@@ -92,7 +95,7 @@ func (f *pairsFlags) check() error {
 	case f.atoms == "":
 		return errors.New("pairs: --vectors names the file of vectors")
 	case f.out == "" || f.out == cli.Stdio:
-		return errors.New("pairs: --out names the file for the pairs, ending in .parquet, .csv, .jsonl or .npz")
+		return fmt.Errorf("pairs: --out names the file for the pairs, ending in %s", endings(dataset.RowsWritten, "or"))
 	case stdinInputs(f.atoms, f.with) > 1:
 		return errors.New("pairs: only one input can be standard input")
 	case f.resume && f.force:
@@ -100,7 +103,7 @@ func (f *pairsFlags) check() error {
 	case f.maxPairs < 0:
 		return fmt.Errorf("pairs: --max-pairs %d is negative", f.maxPairs)
 	case math.IsNaN(f.limit.least) || math.IsInf(f.limit.least, 0):
-		return fmt.Errorf("pairs: --%s %g is not finite", f.limit.leastFlag, f.limit.least)
+		return fmt.Errorf("pairs: --%s %g is not finite", f.limit.minFlag, f.limit.least)
 	case f.components != "" && filepath.Clean(f.components) == filepath.Clean(f.out):
 		return fmt.Errorf("pairs: %s is named for pairs and components", f.out)
 	}
@@ -140,16 +143,19 @@ func (a *app) runPairs(ctx context.Context, f *pairsFlags) (err error) {
 	if a.Config.Origin("method").Kind == config.FromDefault {
 		p.options.Method = batch.Certain
 	}
+	if err := checkPublished("pairs", a.Config, p.options.Method); err != nil {
+		return err
+	}
 	if p.files, err = newPairFiles(f); err != nil {
 		return err
 	}
-	if p.in.atoms, err = a.openInput(ctx, "vectors", f.atoms); err != nil {
+	if p.in.atoms, err = a.openVectors(ctx, "vectors", f.atoms); err != nil {
 		return err
 	}
 	defer p.in.atoms.remove()
 	p.in.atoms.ids = f.ids
 	if f.with != "" {
-		if p.in.with, err = a.openInput(ctx, "with", f.with); err != nil {
+		if p.in.with, err = a.openVectors(ctx, "with", f.with); err != nil {
 			return err
 		}
 		defer p.in.with.remove()
@@ -203,13 +209,13 @@ func (p *pairing) checkReach(m collection.Metric) error {
 	if err := p.options.Check(m); !errors.As(err, &e) {
 		return err
 	}
-	return fmt.Errorf("pairs: --%s %w", p.flags.limit.leastFlag, e.Err)
+	return fmt.Errorf("pairs: --%s %w", p.flags.limit.minFlag, e.Err)
 }
 
 // prepare loads the atoms and starts the engine, which the caller closes.
 func (p *pairing) prepare(ctx context.Context) error {
 	columns := &dataset.Options{Column: p.flags.atomsColumn, IDs: p.flags.ids, FindIDs: true}
-	e, err := p.openEngine(ctx, p.in.atoms, columns, demand{method: p.options.Method, queries: p.rowsWith(), joins: true}, func(a *atoms) (batch.Request, error) {
+	e, err := p.openEngine(ctx, p.in.atoms, columns, demand{method: p.options.Method, queries: p.rowsWith(), joins: true, dtype: p.flags.dtype.Elem}, func(a *atoms) (batch.Request, error) {
 		req := batch.Request{Method: p.options.Method, Delta: p.options.Delta, MinScore: &p.options.MinScore}
 		return req, p.checkReach(a.Metric)
 	})
@@ -237,7 +243,7 @@ func (p *pairing) rowsWith() int64 {
 func (p *pairing) foreseen(ctx context.Context) error {
 	o := tasks.PairOptions{PairOptions: p.options, MaxPairs: p.flags.maxPairs}
 	if p.with != nil {
-		p.with = dataset.RelativeTo(p.with, p.engine.atoms.Origin)
+		p.with = dataset.RelativeTo(p.with, p.engine.atoms.QueryOrigin())
 		o.With, o.Stored = p.with, true
 	}
 	var err error
@@ -253,11 +259,11 @@ func (p *pairing) foreseen(ctx context.Context) error {
 	p.Log.Info("pairs expected", "pairs", f.About, "sample", f.Sample)
 	if f.TooMany {
 		return fmt.Errorf("--max-pairs %d: by a sample of %d vectors %s pairs of %s %s; move --%s or raise --max-pairs",
-			p.flags.maxPairs, f.Sample, f.About, p.in.atoms.name, p.summary.Reach(), p.flags.limit.leastFlag)
+			p.flags.maxPairs, f.Sample, f.About, p.in.atoms.name, p.summary.Reach(), p.flags.limit.minFlag)
 	}
 	if f.Share {
 		n := float64(p.engine.atoms.N)
-		p.Log.Warn("a great share of all pairs is expected; see --"+p.flags.limit.leastFlag, "pairs", f.About, "of", n*(n-1)/2)
+		p.Log.Warn("a great share of all pairs is expected; see --"+p.flags.limit.minFlag, "pairs", f.About, "of", n*(n-1)/2)
 	}
 	return nil
 }

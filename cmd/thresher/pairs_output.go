@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"thresher/dataset"
 	"thresher/internal/atomicfile"
@@ -28,51 +26,52 @@ type pairFiles struct {
 func newPairFiles(f *pairsFlags) (*pairFiles, error) {
 	o := &pairFiles{out: f.out, components: f.components}
 	var err error
-	if o.outFormat, err = tableFormat("out", f.out, dataset.Parquet, dataset.CSV, dataset.JSONL, dataset.NPZ); err != nil {
+	if o.outFormat, err = tableFormat("out", f.out, dataset.RowsWritten); err != nil {
 		return nil, err
 	}
 	if f.components != "" {
-		if o.componentsFormat, err = tableFormat("components", f.components, dataset.Parquet, dataset.CSV, dataset.JSONL, dataset.NPZ, dataset.NPY); err != nil {
+		if o.componentsFormat, err = tableFormat("components", f.components, dataset.LabelsWritten); err != nil {
 			return nil, err
 		}
 	}
 	if err := cli.RefuseFolders(append(o.results(), o.log())...); err != nil {
 		return nil, err
 	}
-	if f.force {
-		return o, nil
-	}
-	_, err = os.Lstat(o.progress())
-	begun := err == nil
-	if begun && !f.resume {
-		return nil, fmt.Errorf("%s: an earlier run left its progress: %w; --resume continues it, --overwrite starts over", o.progress(), fs.ErrExist)
-	}
-	if begun {
-		return o, nil
-	}
-	for _, path := range append(o.results(), o.log()) {
-		if err := cli.RefuseExisting(false, path); err != nil && f.resume {
-			return nil, fmt.Errorf("%w; there is nothing to resume without %s", err, o.progress())
-		} else if err != nil {
-			return nil, err
-		}
-	}
-	return o, nil
+	return o, refuseFormer(o.progress(), f.resume, f.force, append(o.results(), o.log())...)
 }
 
-// tableFormat returns the format of an output by its name, which must be one of these, in a folder
+// refuseFormer refuses what a former run left, unless the run goes on with it or overwrites it.
+func refuseFormer(progress string, resume, force bool, paths ...string) error {
+	if force {
+		return nil
+	}
+	_, err := os.Lstat(progress)
+	begun := err == nil
+	if begun && !resume {
+		return fmt.Errorf("%s: an earlier run left its progress: %w; --resume continues it, --overwrite starts over", progress, fs.ErrExist)
+	}
+	if begun {
+		return nil
+	}
+	for _, path := range paths {
+		if err := cli.RefuseExisting(false, path); err != nil && resume {
+			return fmt.Errorf("%w; there is nothing to resume without %s", err, progress)
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tableFormat returns the format of an output by its name, which must be one for this use, in a folder
 // that exists.
-func tableFormat(flag, path string, formats ...dataset.Format) (dataset.Format, error) {
+func tableFormat(flag, path string, use dataset.Use) (dataset.Format, error) {
 	format, zipped := dataset.FormatOf(path)
 	switch {
 	case zipped:
 		return "", fmt.Errorf("--%s %s: compressed output is not supported; drop .gz", flag, path)
-	case !slices.Contains(formats, format):
-		var names []string
-		for _, f := range formats {
-			names = append(names, "."+string(f))
-		}
-		return "", fmt.Errorf("--%s %s: name ends in none of %s", flag, path, strings.Join(names, ", "))
+	case !isFor(format, use):
+		return "", noneOf(flag, path, use)
 	}
 	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
 		return "", fmt.Errorf("--%s %s: there is no folder %s", flag, path, filepath.Dir(path))

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -90,7 +89,7 @@ func (p *pairing) tooMany(err error) error {
 		return err
 	}
 	return fmt.Errorf("--max-pairs %d: %d pairs %s among %s; move --%s, or raise --max-pairs and continue with --resume",
-		e.Limit, e.Pairs, p.summary.Reach(), e.Among(), p.flags.limit.leastFlag)
+		e.Limit, e.Pairs, p.summary.Reach(), e.Among(), p.flags.limit.minFlag)
 }
 
 // finish merges the pairs into the output files and ends the job.
@@ -142,31 +141,12 @@ func (p *pairing) delivered(done jobs.Summary) error {
 }
 
 // namesWith reads the ids of the rows of --with; nil if it has none.
-func (p *pairing) namesWith(ctx context.Context) ([]string, error) {
-	in := p.in.with
-	r, err := in.open(&dataset.Options{Column: p.flags.withColumn, IDs: p.flags.ids, FindIDs: true})
-	if err != nil {
+func (p *pairing) namesWith(ctx context.Context) (*dataset.IDs, error) {
+	names, err := p.in.with.names(ctx, &dataset.Options{Column: p.flags.withColumn, IDs: p.flags.ids, FindIDs: true})
+	if err != nil || names == nil {
 		return nil, err
 	}
-	defer r.Close()
-	if dataset.LayoutOf(r).IDs == "" {
-		return nil, nil
-	}
-	var names []string
-	buffer := make([]float32, max(1, 1<<16/r.Dim())*r.Dim())
-	for {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		_, err := r.Read(buffer)
-		names = append(names, r.IDs()...)
-		if err == io.EOF {
-			return names, checkIDs(in.name, names)
-		}
-		if err != nil {
-			return nil, in.named(err)
-		}
-	}
+	return names, p.in.with.checkIDs(names)
 }
 
 // located adds the file to an error of the join.
@@ -220,10 +200,11 @@ func (p *pairing) fingerprint(ctx context.Context) (string, error) {
 		Seed                    uint64
 		Header                  string `json:",omitempty"`
 		SavedIDs                string `json:",omitempty"`
+		DType                   string `json:",omitempty"`
 	}{
 		"pairs", 1, atoms, with, p.flags.atomsColumn, p.flags.withColumn,
 		string(p.options.Method), p.engine.atoms.Metric.String(), o.Basis.String(),
-		p.options.Delta, p.options.MinScore, p.engine.atoms.Seed, p.reading.header, savedIDs,
+		p.options.Delta, p.options.MinScore, p.engine.atoms.Seed, p.reading.header, savedIDs, p.engine.atoms.wide(),
 	})
 	if err != nil {
 		return "", err

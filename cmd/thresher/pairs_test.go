@@ -372,7 +372,7 @@ func TestPairsBadInput(t *testing.T) {
 		{"a row too long", pairs("--vectors", good, "--metric", "ip", "--with", long, "--min-score", "1", "--out", out), []string{"long.npy: row 7 (0-based)", "overflow"}},
 		{"a collection of others", pairs("--vectors", good, "--metric", "ip", "--with", prepared, "--min-score", "1", "--out", out), []string{"--with", "prepared.thresher", "--vectors"}},
 		{"no others", pairs("--vectors", good, "--metric", "ip", "--with", none, "--min-score", "1", "--out", out), []string{"none.npy", "no rows"}},
-		{"a method of the k best", pairs("--vectors", good, "--metric", "ip", "--min-score", "1", "--out", out, "--method", "banditmips"), []string{"--min-score", "banditmips"}},
+		{"a method of the k best", pairs("--vectors", good, "--metric", "ip", "--min-score", "1", "--out", out, "--method", "banditmips"), []string{"--method", "pairs takes no banditmips"}},
 	} {
 		t.Run(c.name, func(t *testing.T) { thresher(t, c.args...).WantError(t, c.want...) })
 	}

@@ -18,7 +18,8 @@ func newPaperListCommand(a *app) *cobra.Command {
 		Short: "List the figures and tables, and what a run of each takes",
 		Long: `List the figures and tables that paper run reproduces. Beside each are the data, the
 algorithms and baselines, what the paper's text does not give, and the processor time
-and memory that runs took where they were measured.`,
+and memory that runs took where they were measured, on machines busy with other work,
+which takes longer.`,
 		Example: `  thresher paper list
   thresher paper list --json`,
 		Args: cli.NoArguments,
@@ -94,8 +95,12 @@ func costText(c *figures.Cost) string {
 	if c == nil {
 		return "-"
 	}
+	text := fmt.Sprintf("%.0f min", c.Seconds/60)
 	if c.Seconds < 100 {
-		return fmt.Sprintf("%.2g s, %d MiB", c.Seconds, c.MiB)
+		text = fmt.Sprintf("%.2g s", c.Seconds)
 	}
-	return fmt.Sprintf("%.0f min, %d MiB", c.Seconds/60, c.MiB)
+	if c.MiB > 0 {
+		text += fmt.Sprintf(", %d MiB", c.MiB)
+	}
+	return text
 }

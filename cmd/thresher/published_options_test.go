@@ -1,10 +1,12 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"thresher/batch"
 	"thresher/config"
 	"thresher/internal/cli"
 	"thresher/internal/cli/clitest"
@@ -103,5 +105,59 @@ func TestJobPublishedOptions(t *testing.T) {
 	spec, err := s.spec(c, "q.npy", "")
 	if want := `{"published":{"sigma":"bernstein","warm":3}}`; err != nil || string(spec.Search) != want {
 		t.Errorf("%s, %v; want %s", spec.Search, err, want)
+	}
+}
+
+// TestPublishedOptionsOfVerbs: every verb with a method takes each option of the published methods, or refuses method and
+// option by flag, and by variable, saying which verbs take them. None is ignored.
+func TestPublishedOptionsOfVerbs(t *testing.T) {
+	dir := t.TempDir()
+	vectors, queries := vectorFile(t, dir, "a.npy", 1, 60, 32), vectorFile(t, dir, "q.npy", 2, 3, 32)
+	out := func(name string) string { return filepath.Join(dir, name) }
+	answers := out("answers.npz")
+	thresher(t, "search", "--vectors", vectors, "--queries", queries, "--metric", "ip", "-k2", "--out", answers).WantCode(t, cli.ExitOK)
+	searched := []string{"--vectors", vectors, "--queries", queries, "--metric", "ip", "--overwrite"}
+	verbs := []struct {
+		name  string
+		takes bool
+		args  []string
+	}{
+		{"search", true, searched},
+		{"recall", true, append(searched, "--answers", answers)},
+		{"graph", true, []string{"--vectors", vectors, "--metric", "ip", "-k2", "--out", out("g.npz"), "--overwrite"}},
+		{"pursuit", true, []string{"--vectors", vectors, "--signals", queries, "--terms", "2"}},
+		{"certify", false, append(searched, "--answers", answers)},
+		{"pairs", false, []string{"--vectors", vectors, "--metric", "ip", "--min-score", "10", "--out", out("p.csv"), "--overwrite"}},
+		{"truth", false, append(searched, "--out", out("t.ibin"))},
+	}
+	options := []struct{ name, value, method string }{
+		{"sigma", "2", "banditmips"}, {"beta", "0.5", "banditmips-beta"}, {"sampling", "without_replacement", "bucket-ae"},
+		{"bins", "20", "bucket-ae"}, {"union", "corrected", "boundedme"}, {"warm", "4", "banditmips"},
+	}
+	if len(options) != len(batch.PublishedNames()) {
+		t.Fatalf("options %v", batch.PublishedNames())
+	}
+	const others = "search, recall, graph and pursuit"
+	for _, v := range verbs {
+		run := func(more ...string) clitest.Result {
+			return thresher(t, append(append([]string{v.name}, v.args...), more...)...)
+		}
+		for _, o := range options {
+			if v.takes {
+				run("--method", o.method, "--"+o.name, o.value).WantCode(t, cli.ExitOK)
+				run("--method", "exact", "--"+o.name, o.value).WantError(t, "--"+o.name, "method exact has no such option")
+				run("--method", o.method, "--"+o.name, "neither").WantError(t, o.name+": neither is not")
+				continue
+			}
+			run("--"+o.name, o.value).WantError(t, v.name+": there is no --"+o.name+" here", others+" take")
+			t.Setenv("THRESHER_"+strings.ToUpper(o.name), o.value)
+			run().WantError(t, v.name+": --"+o.name+": "+v.name+" takes no "+o.name, others+" do")
+			if err := os.Unsetenv("THRESHER_" + strings.ToUpper(o.name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !v.takes {
+			run("--method", "bucket-ae").WantError(t, v.name+": --method", "bucket-ae")
+		}
 	}
 }

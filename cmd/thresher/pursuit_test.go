@@ -80,7 +80,7 @@ func pursuedNaively(atoms, signal []float32, steps int, nonnegative bool) []data
 			residual[j] -= coefficient * float64(v)
 			square += residual[j] * residual[j]
 		}
-		terms = append(terms, dataset.Term{Step: int64(step), Atom: int64(chosen), Coefficient: coefficient, Residual: math.Sqrt(square)})
+		terms = append(terms, dataset.Term{Step: int64(step), Row: int64(chosen), Coefficient: coefficient, Residual: math.Sqrt(square)})
 	}
 	return terms
 }
@@ -93,7 +93,7 @@ func readTerms(t *testing.T, name, text string) (terms []dataset.Term) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Join(rows[0], ","); got != "signal,step,atom,coefficient,residual,pulls" {
+		if got := strings.Join(rows[0], ","); got != "signal,step,vector,coefficient,residual,pulls" {
 			t.Fatal(got)
 		}
 		for _, r := range rows[1:] {
@@ -103,16 +103,20 @@ func readTerms(t *testing.T, name, text string) (terms []dataset.Term) {
 					t.Fatal(err)
 				}
 			}
-			terms = append(terms, dataset.Term{Signal: int64(x[0]), Step: int64(x[1]), Atom: int64(x[2]), Coefficient: x[3], Residual: x[4], Pulls: int64(x[5])})
+			terms = append(terms, dataset.Term{Signal: int64(x[0]), Step: int64(x[1]), Row: int64(x[2]), Coefficient: x[3], Residual: x[4], Pulls: int64(x[5])})
 		}
 		return terms
 	}
 	for line := range strings.Lines(text) {
-		var m dataset.Term
+		var m struct {
+			dataset.Term
+			Vector int64
+		}
 		if err := json.Unmarshal([]byte(line), &m); err != nil {
 			t.Fatal(err)
 		}
-		terms = append(terms, m)
+		m.Row = m.Vector
+		terms = append(terms, m.Term)
 	}
 	return terms
 }
@@ -126,7 +130,7 @@ func TestPursuitFindsNotes(t *testing.T) {
 	atoms, song := clitest.WriteFile(t, dir, "notes.npy", npy(notes, dim)), clitest.WriteFile(t, dir, "songs.npy", npy(signals, dim))
 	for i, want := range []struct{ note, coefficient float64 }{{392, 3}, {512, 1.25}, {330, 1}, {660, .75}, {256, .5}} {
 		m := pursuedNaively(notes, signals[:dim], 5, false)[i]
-		if songNotes[m.Atom] != want.note || math.Abs(m.Coefficient*songLengths[m.Atom]-want.coefficient) > 1e-5 {
+		if songNotes[m.Row] != want.note || math.Abs(m.Coefficient*songLengths[m.Row]-want.coefficient) > 1e-5 {
 			t.Errorf("the oracle's term %d: %+v", i, m)
 		}
 	}
@@ -145,7 +149,7 @@ func TestPursuitFindsNotes(t *testing.T) {
 		if out != cli.Stdio {
 			out = filepath.Join(dir, out)
 		}
-		args := append([]string{"pursuit", "--vectors", atoms, "--signals", song, "--steps", "5", "--out", out}, c.flags...)
+		args := append([]string{"pursuit", "--vectors", atoms, "--signals", song, "--terms", "5", "--out", out}, c.flags...)
 		if c.method != "" {
 			args = append(args, "--method", c.method)
 		}
@@ -178,7 +182,7 @@ func TestPursuitFindsNotes(t *testing.T) {
 					t.Fatalf("%s: %d terms", c.out, len(got))
 				}
 				m := mine[i]
-				if m.Signal != s || m.Step != w.Step || m.Atom != w.Atom || math.Abs(m.Coefficient-w.Coefficient) > 1e-9*math.Abs(w.Coefficient) || math.Abs(m.Residual-w.Residual) > 1e-6*w.Residual {
+				if m.Signal != s || m.Step != w.Step || m.Row != w.Row || math.Abs(m.Coefficient-w.Coefficient) > 1e-9*math.Abs(w.Coefficient) || math.Abs(m.Residual-w.Residual) > 1e-6*w.Residual {
 					t.Errorf("%s, signal %d: %+v, want %+v", c.out, s, m, w)
 				}
 				if m.Pulls <= 0 {
@@ -195,12 +199,12 @@ func TestPursuitOfFewRows(t *testing.T) {
 	dir := t.TempDir()
 	atoms := clitest.WriteFile(t, dir, "a.jsonl", []byte(`{"id":"x","vector":[2,0,0]}`+"\n"+`{"id":"y","vector":[0,4,0]}`+"\n"+`{"id":"diagonal","vector":[1,1,1]}`+"\n"))
 	signals := clitest.WriteFile(t, dir, "s.jsonl", []byte(`{"id":"one","vector":[0,-2,0]}`+"\n"+`{"id":"none","vector":[0,0,0]}`+"\n"+`{"id":"two","vector":[6,4,0]}`+"\n"))
-	args := []string{"pursuit", "--vectors", atoms, "--signals", signals, "--steps", "2"}
+	args := []string{"pursuit", "--vectors", atoms, "--signals", signals, "--terms", "2"}
 	r := thresher(t, args...)
 	r.WantCode(t, cli.ExitOK)
-	const want = `{"signal":0,"signal_id":"one","step":0,"atom":1,"atom_id":"y","coefficient":-0.5,"residual":0,"pulls":P}
-{"signal":2,"signal_id":"two","step":0,"atom":0,"atom_id":"x","coefficient":3,"residual":4,"pulls":P}
-{"signal":2,"signal_id":"two","step":1,"atom":1,"atom_id":"y","coefficient":1,"residual":0,"pulls":P}
+	const want = `{"signal":0,"signal_id":"one","step":0,"vector":1,"vector_id":"y","coefficient":-0.5,"residual":0,"pulls":P}
+{"signal":2,"signal_id":"two","step":0,"vector":0,"vector_id":"x","coefficient":3,"residual":4,"pulls":P}
+{"signal":2,"signal_id":"two","step":1,"vector":1,"vector_id":"y","coefficient":1,"residual":0,"pulls":P}
 `
 	var got strings.Builder
 	for line := range strings.Lines(r.Out) {
@@ -236,10 +240,10 @@ func TestPursuitRefuses(t *testing.T) {
 	run := func(atoms, signals string, flags ...string) clitest.Result {
 		return thresher(t, append([]string{"pursuit", "--vectors", atoms, "--signals", signals}, flags...)...)
 	}
-	two := []string{"--steps", "2"}
+	two := []string{"--terms", "2"}
 	built := filepath.Join(dir, "ip.thresher")
 	thresher(t, "build", "--vectors", atoms, "--metric", "ip", "--out", built).WantCode(t, cli.ExitOK)
-	run(atoms, signals).WantError(t, "--steps 0", "at least 1")
+	run(atoms, signals).WantError(t, "--terms 0", "at least 1")
 	run(atoms, "", two...).WantError(t, "--signals")
 	run(write("zero.jsonl", "[1,0]\n[0,0]\n"), signals, two...).WantError(t, "zero.jsonl", "row 1", "no direction")
 	run(atoms, write("three.jsonl", "[1,2,3]\n"), two...).WantError(t, "a.jsonl", "dimension 2", "three.jsonl", "dimension 3")
@@ -247,11 +251,11 @@ func TestPursuitRefuses(t *testing.T) {
 	run(atoms, write("infinite.npy", string(npy([]float32{1, 2, 3, float32(math.Inf(1))}, 2))), two...).WantError(t, "infinite.npy", "row 1")
 	run(built, signals, two...).WantError(t, "ip.thresher", "metric ip", "cosine")
 	run(atoms, built, two...).WantError(t, "ip.thresher", "--signals", "prepared collection")
-	run(atoms, signals, "--steps", "2", "--sigma", "-1").WantError(t, "sigma", "-1")
-	run(atoms, signals, "--steps", "2", "--sigma", "1").WantError(t, "--sigma", "certain")
-	run(atoms, signals, "--steps", "2", "--json").WantError(t, "--json", "--out")
-	run(atoms, signals, "--steps", "2", "--out", signals, "--overwrite").WantError(t, "s.jsonl", "overwritten")
-	run(atoms, signals, "--steps", "2", "--out", filepath.Join(dir, "t.npy")).WantError(t, "t.npy", "none of .jsonl, .csv, .parquet, .npz")
-	run(atoms, signals, "--steps", "2", "--method", "none").WantError(t, "none")
+	run(atoms, signals, "--terms", "2", "--sigma", "-1").WantError(t, "sigma", "-1")
+	run(atoms, signals, "--terms", "2", "--sigma", "1").WantError(t, "--sigma", "certain")
+	run(atoms, signals, "--terms", "2", "--json").WantError(t, "--json", "--out")
+	run(atoms, signals, "--terms", "2", "--out", signals, "--overwrite").WantError(t, "s.jsonl", "overwritten")
+	run(atoms, signals, "--terms", "2", "--out", filepath.Join(dir, "t.npy")).WantError(t, "t.npy", "none of .npz, .csv, .parquet, .jsonl")
+	run(atoms, signals, "--terms", "2", "--method", "none").WantError(t, "none")
 	run("-", "-", two...).WantError(t, "standard input")
 }

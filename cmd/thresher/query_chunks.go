@@ -6,7 +6,9 @@ import (
 	"io"
 
 	"thresher/batch"
+	"thresher/collection"
 	"thresher/dataset"
+	"thresher/tasks"
 )
 
 // queryRows are consecutive queries.
@@ -14,12 +16,25 @@ type queryRows struct {
 	values  []float32
 	changes []float64 // of each, by rounding to float32; nil if none can have one
 	rests   []float32 // what each value lacks of the one given, if that is kept
+	given   []float64 // values as given, for atoms of float64; else nil
 	ids     []string  // of each; nil if the file has none
 }
 
 // ask sets the queries of a request, which are relative to the origin of the atoms.
 func (q *queryRows) ask(req *batch.Request) {
+	if q.given != nil {
+		req.Queries64 = q.given
+		return
+	}
 	req.Queries, req.Changes, req.Stored = q.values, q.changes, true
+}
+
+// checkSelves checks that the queries, numbered from first, are the atoms of these numbers.
+func (q *queryRows) checkSelves(c *collection.Collection, first int64) error {
+	if q.given != nil {
+		return tasks.CheckGivenSelves(q.given, c, first, first)
+	}
+	return tasks.CheckStoredSelves(q.values, c, first, first)
 }
 
 // queryChunks yields the rows of a file as the chunks of a job. It implements
@@ -31,6 +46,9 @@ type queryChunks struct {
 	memory [2][]float32 // one chunk is read while the other is searched
 	turn   int
 	ended  bool
+	given  bool  // queries are wanted as given
+	before int64 // rows that are skipped before the first
+	left   int64 // rows that are wanted; -1: all
 }
 
 // chunkElements bounds the memory of a chunk of long queries: 256 MiB.
@@ -41,12 +59,31 @@ func newQueryChunks(in input, r dataset.Reader, chunk int) *queryChunks {
 	if n := r.Len(); n >= 0 {
 		chunk = int(min(int64(chunk), max(n, 1)))
 	}
-	return &queryChunks{in: in, r: r, chunk: chunk}
+	return &queryChunks{in: in, r: r, chunk: chunk, left: -1}
+}
+
+// within restricts the rows to a part of them; nil is all.
+func (s *queryChunks) within(p *tasks.QueryPart) *queryChunks {
+	if p != nil {
+		s.before, s.left = p.First, p.Count
+		s.chunk = int(min(int64(s.chunk), p.Count))
+	}
+	return s
 }
 
 // relativeTo makes the queries relative to the origin of the atoms, before any is read.
 func (s *queryChunks) relativeTo(origin []float64) *queryChunks {
 	s.r = dataset.RelativeTo(s.r, origin)
+	return s
+}
+
+// forAtoms is relativeTo for what atoms need: their origin or, if they are kept as float64, the queries as given.
+func (s *queryChunks) forAtoms(c *collection.Collection) *queryChunks {
+	if !c.Float64() {
+		return s.relativeTo(c.Origin)
+	}
+	s.given, s.chunk = true, max(1, min(s.chunk, chunkElements/3/s.r.Dim()))
+	dataset.KeepGiven(s.r)
 	return s
 }
 
@@ -71,6 +108,11 @@ func (s *queryChunks) forAnswers(longest int) *queryChunks {
 
 // Skip skips the first rows.
 func (s *queryChunks) Skip(ctx context.Context, rows int64) error {
+	if s.left >= 0 {
+		s.left -= rows
+	}
+	rows += s.before
+	s.before = 0
 	for left := rows; left > 0; {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -89,19 +131,32 @@ func (s *queryChunks) Skip(ctx context.Context, rows int64) error {
 
 // Next returns the next chunk.
 func (s *queryChunks) Next(ctx context.Context) (next queryRows, rows int, err error) {
-	if s.ended {
+	if s.before > 0 {
+		if err := s.Skip(ctx, 0); err != nil {
+			return next, 0, err
+		}
+	}
+	if s.ended || s.left == 0 {
 		return next, 0, io.EOF
 	}
 	s.turn = 1 - s.turn
-	buf, dim := s.buffer(), s.r.Dim()
-	for rows < s.chunk {
+	buf, dim, chunk := s.buffer(), s.r.Dim(), s.chunk
+	if s.left >= 0 {
+		chunk = int(min(int64(chunk), s.left))
+	}
+	for rows < chunk {
 		if err := ctx.Err(); err != nil {
 			return next, 0, err
 		}
-		n, err := s.r.Read(buf[rows*dim:])
+		n, err := s.r.Read(buf[rows*dim : chunk*dim])
+		if s.given {
+			next.given = dataset.AppendGiven(next.given, s.r, buf[rows*dim:(rows+n)*dim])
+		}
 		rows += n
-		next.changes = append(next.changes, dataset.RowChanges(s.r)...)
-		next.rests = append(next.rests, dataset.RestsOf(s.r)...)
+		if !s.given { // else nothing is rounded
+			next.changes = append(next.changes, dataset.RowChanges(s.r)...)
+			next.rests = append(next.rests, dataset.RestsOf(s.r)...)
+		}
 		next.ids = append(next.ids, s.r.IDs()...)
 		if err == io.EOF {
 			s.ended = true
@@ -113,6 +168,9 @@ func (s *queryChunks) Next(ctx context.Context) (next queryRows, rows int, err e
 	}
 	if rows == 0 {
 		return next, 0, io.EOF
+	}
+	if s.left >= 0 {
+		s.left -= int64(rows)
 	}
 	next.values = buf[:rows*dim]
 	return next, rows, nil

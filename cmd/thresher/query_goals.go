@@ -20,14 +20,16 @@ type goalFlags struct {
 	exclude, zeros                      string
 	integers                            string
 	kColumn, floorColumn, ceilingColumn string
+	filter                              rowFilter
 	scoreLimits
 }
 
 func (f *goalFlags) add(fs *pflag.FlagSet) {
-	fs.StringVar(&f.exclude, "exclude", "", "`file` of the vectors that each query may not return, a list a query: a sparse matrix of scipy (.npz), .jsonl or .ivecs; - is standard input")
+	fs.StringVar(&f.exclude, "exclude", "", "`file` of the vectors that each query may not return, a list a query ("+endingsOf(dataset.ListsRead)+"; .npz is a sparse matrix of scipy); - is standard input")
+	f.filter.add(fs)
 	fs.StringVar(&f.zeros, "zeros", "", "whether a zero that the sparse matrix of --exclude stores excludes its vector: `keep or drop`; without it such a zero is an error")
 	fs.StringVar(&f.integers, "integers", "", "what integers in answers and in --exclude are where the vectors have ids: `rows` or ids (default: ids with --ids; else whichever the stated scores fit)")
-	fs.StringVar(&f.kColumn, "k-column", "", "`column` of the queries with the k of each (.parquet, .arrow, .csv, .jsonl; array of .npz); null is -k")
+	fs.StringVar(&f.kColumn, "k-column", "", "`column` of the queries with the k of each ("+endingsOf(dataset.ColumnsRead)+"; an array of .npz); null is -k")
 	fs.StringVar(&f.floorColumn, "min-score-column", "", "`column` of the queries with the least score of each; null is no limit")
 	fs.StringVar(&f.ceilingColumn, "max-score-column", "", "`column` of the queries with the greatest score of each, for hard negatives; null is no limit")
 	fs.StringVar(&f.floorColumn, "max-distance-column", "", "with --metric l2, in the place of --min-score-column: `column` of the queries with the greatest squared distance of each; null is no limit")
@@ -35,7 +37,7 @@ func (f *goalFlags) add(fs *pflag.FlagSet) {
 }
 
 // ranged reports whether queries ask for atoms that reach a least score.
-func (f *goalFlags) ranged() bool { return f.leastGiven || f.floorColumn != "" }
+func (f *goalFlags) ranged() bool { return f.minGiven || f.floorColumn != "" }
 
 // named returns the columns that are named.
 func (f *goalFlags) named() tasks.Columns {
@@ -96,7 +98,7 @@ func (a *app) openGoals(ctx context.Context, f *goalFlags, queries, exclude inpu
 func (g *queryGoals) open(exclude input) (err error) {
 	g.Columns, g.Complete = g.named(), g.check
 	if names := g.Columns.Names(); len(names) > 0 {
-		if g.Numbers, err = dataset.OpenNumbers(g.queries.path, g.queries.budget(), names...); err != nil {
+		if g.Numbers, err = dataset.OpenNumbersOf(g.queries.paths(), g.queries.budget(), names...); err != nil {
 			return g.queries.named(err)
 		}
 	}
@@ -167,7 +169,7 @@ func (g *queryGoals) explain(err error) error {
 	switch {
 	case !errors.Is(of.Err, tasks.ErrUnbounded):
 		// A greatest score that is named is that of all queries; for one of its own the column is.
-		text = strings.NewReplacer("max_score is", "--"+cmp.Or(g.greatestFlag, "max-score")+" is", "min_score is", "the least score is").Replace(text)
+		text = strings.NewReplacer("max_score is", "--"+cmp.Or(g.maxFlag, "max-score")+" is", "min_score is", "the least score is").Replace(text)
 	case g.kColumn != "":
 		text = "null, and no -k says how many vectors are wanted"
 	default:

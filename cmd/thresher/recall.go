@@ -26,6 +26,7 @@ type recallFlags struct {
 	excludeSelf     bool
 	failUnder       float64 // 0: never
 	force, json     bool
+	dtype           dtypeFlag
 }
 
 func newRecallCommand(a *app) *cobra.Command {
@@ -41,6 +42,8 @@ if it is one of them, or ties with the k-th best and one that does is missing. T
 report has the mean recall with a 95% confidence interval, the misses by rank, how
 much better the missed vectors are than those returned in their place, and which stated
 scores are not the vectors' (inner products, cosines or distances in any usual form).
+Where something explains most of what answers lack, such as ids that count from 1 or
+another metric, the report says why, with the evidence.
 
 Answers are in the order of the queries. Their ids are row numbers of the vectors or,
 where the vectors have an id column, its ids. --missed lists what each answer lacks.
@@ -61,8 +64,9 @@ first, of k + 1 vectors, --exclude-self -k K compares the others.`,
 	f.vectorFlags.add(fs)
 	f.goalFlags.add(fs)
 	a.reading.add(fs)
+	f.dtype.add(fs)
 	fs.StringVar(&f.ids, "ids", "", "`column` of the vectors' ids (default: the column id, if there is one)")
-	fs.StringVar(&f.answers, "answers", "", "`file` of answers (.jsonl, .npz, .npy, .parquet, .ivecs, .ibin, .json, .csv); - is standard input")
+	fs.StringVar(&f.answers, "answers", "", "`file` of answers ("+endingsOf(dataset.AnswersRead)+", .json); - is standard input")
 	fs.StringVar(&f.misses, "missed", "", "`file` (.jsonl) for the recall and the missed vectors of every answer that lacks some")
 	fs.IntVarP(&f.k, "k", "k", 0, "vectors wanted of each query; 0 = the length of the longest answer")
 	fs.Int64Var(&f.sample, "sample", 0, "compare this many queries, drawn by --seed; 0 = all")
@@ -70,7 +74,7 @@ first, of k + 1 vectors, --exclude-self -k K compares the others.`,
 	fs.Float64Var(&f.failUnder, "fail-under", 0, "exit code 1 if the mean recall of the answers compared is less than this, in (0, 1]; 0 = never")
 	fs.BoolVar(&f.force, "overwrite", false, "overwrite the file of --missed")
 	fs.BoolVar(&f.json, "json", false, "report as one JSON object on stdout")
-	addSettings(cmd, recallSettings()...)
+	addSettings(cmd, append(recallSettings(), batch.PublishedNames()...)...)
 	fs.Lookup("method").DefValue = certainByDefault
 	fs.Lookup("seed").Usage = "seed that draws the queries of --sample and the rotation"
 	return cmd
@@ -104,14 +108,17 @@ type recall struct {
 	flags   *recallFlags
 	in      struct{ atoms, queries, answers, exclude input }
 	method  batch.Method
-	engine  *engine
-	compare *tasks.Comparison
-	misses  *missFile // nil without --missed
+	// published are options of a published method.
+	published batch.Published
+	engine    *engine
+	compare   *tasks.Comparison
+	misses    *missFile // nil without --missed
 	// queryIDs are the ids of the queries of the part that is compared, by their numbers from firstQuery on; nil if
 	// the file has none.
 	queryIDs   []string
 	firstQuery int64
 	goals      *queryGoals // nil if all queries ask for the same
+	filter     []int64     // rows, nil for all
 	report     recallSummary
 }
 
@@ -122,32 +129,46 @@ type recallSummary struct {
 	// GPUUnused says of each GPU that is there and does not search why, and what to do about it.
 	GPUUnused []string `json:"gpu_unused,omitempty"`
 	*tasks.RecallSummary
+	float64s bool // the vectors are kept so
 }
 
 func (a *app) runRecall(ctx context.Context, f *recallFlags) (err error) {
 	if err := f.check(); err != nil {
 		return err
 	}
+	if err := f.filter.parse(); err != nil {
+		return err
+	}
 	r := &recall{app: a, flags: f, method: batch.Method(a.Config.Method)}
 	if a.Config.Origin("method").Kind == config.FromDefault {
 		r.method = batch.Certain
 	}
-	for _, in := range []struct {
-		flag, path string
-		to         *input
-	}{{"vectors", f.atoms, &r.in.atoms}, {"queries", f.queries, &r.in.queries}, {"answers", f.answers, &r.in.answers}} {
-		if *in.to, err = a.openInput(ctx, in.flag, in.path); err != nil {
-			return err
-		}
-		defer in.to.remove()
+	if err := checkPublished("recall", a.Config, r.method); err != nil {
+		return err
 	}
+	if r.published, err = publishedOptions(a.Config); err != nil {
+		return err
+	}
+	if r.in.atoms, err = a.openVectors(ctx, "vectors", f.atoms); err != nil {
+		return err
+	}
+	defer r.in.atoms.remove()
+	if r.in.queries, err = a.openVectors(ctx, "queries", f.queries); err != nil {
+		return err
+	}
+	defer r.in.queries.remove()
+	if r.in.answers, err = a.openInput(ctx, "answers", f.answers); err != nil {
+		return err
+	}
+	defer r.in.answers.remove()
 	if f.goalFlags.exclude != "" {
 		if r.in.exclude, err = a.openInput(ctx, "exclude", f.goalFlags.exclude); err != nil {
 			return err
 		}
 		defer r.in.exclude.remove()
 	}
-	r.in.atoms.ids, r.in.atoms.except = f.ids, f.columns()
+	r.in.atoms.ids, r.in.atoms.except = f.ids, append(f.columns(), f.filter.columns()...)
+	r.in.queries.except = f.filter.columns()
 	if r.in.queries, err = r.in.atoms.alike(r.in.queries, f.atomsColumn); err != nil {
 		return err
 	}
@@ -159,6 +180,7 @@ func (a *app) runRecall(ctx context.Context, f *recallFlags) (err error) {
 	if err := r.in.atoms.fits(&dataset.Options{Column: f.atomsColumn, IDs: f.ids, Except: f.columns()}, r.in.queries, queries.Dim()); err != nil {
 		return err
 	}
+	r.in.answers.queries = r.in.queries.asked(ctx, queries, f.queriesColumn, append(f.columns(), f.ids)...)
 	if err := r.survey(ctx); err != nil {
 		return err
 	}
@@ -183,7 +205,7 @@ func (a *app) runRecall(ctx context.Context, f *recallFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.engine.close()) }()
-	if err := r.run(ctx, newQueryChunks(r.in.queries, queries, a.Config.Chunk).relativeTo(r.engine.atoms.Origin).forAnswers(r.longest)); err != nil {
+	if err := r.run(ctx, newQueryChunks(r.in.queries, queries, a.Config.Chunk).forAtoms(r.engine.atoms.Collection).forAnswers(r.longest)); err != nil {
 		return err
 	}
 	if err := r.print(); err != nil {
@@ -223,8 +245,10 @@ func (r *recall) prepare(ctx context.Context, queries dataset.Reader) error {
 	if r.flags.sample > 0 {
 		m = min(r.report.Answers, r.flags.sample)
 	}
-	e, err := r.openEngine(ctx, r.in.atoms, columns, demand{method: r.method, k: r.flags.k, queries: m}, func(a *atoms) (batch.Request, error) {
-		return batch.Request{K: r.flags.k, Method: r.method, Delta: r.Config.Delta}, nil
+	e, err := r.openEngine(ctx, r.in.atoms, columns, demand{method: r.method, k: r.flags.k, queries: m, dtype: r.flags.dtype.Elem}, func(a *atoms) (batch.Request, error) {
+		var err error
+		r.filter, err = r.flags.filter.rows(ctx, r.app, r.in.atoms, r.flags.atomsColumn, a.columns, a.N)
+		return batch.Request{K: r.flags.k, Method: r.method, Delta: r.Config.Delta, Published: r.published, Filter: r.filter}, err
 	})
 	if err != nil {
 		return err
@@ -262,6 +286,7 @@ func (r *recall) run(ctx context.Context, src *queryChunks) error {
 	}
 	results.resolve(ids)
 	parts := eachDrawn(ctx, r.drawn(src), func(c *drawnChunk) (*tasks.Part, error) { return r.part(ctx, c, results) })
+	r.report.float64s = r.engine.atoms.Float64()
 	r.report.RecallSummary, err = tasks.Recall(ctx, r.compare, parts, r.note)
 	var of *tasks.AnswersError
 	if errors.As(err, &of) {
@@ -285,8 +310,11 @@ func (r *recall) note(c *tasks.Compared) error {
 // drawn are the queries to compare, with what each asks for.
 func (r *recall) drawn(src *queryChunks) *drawnQueries {
 	d := &drawnQueries{app: r.app, source: src, doing: "comparing", answers: r.in.answers, atoms: r.in.atoms, total: r.report.Answers, sample: r.flags.sample, goals: r.goals}
-	if r.flags.excludeSelf {
-		d.selves = r.engine.atoms.Rows
+	switch {
+	case r.flags.excludeSelf && r.engine.atoms.Float64():
+		d.kept = r.engine.atoms.Collection
+	case r.flags.excludeSelf:
+		d.selves = r.engine.atoms.Floats()
 	}
 	return d
 }
@@ -294,7 +322,7 @@ func (r *recall) drawn(src *queryChunks) *drawnQueries {
 // part returns the queries drawn of a chunk, with their best atoms and the answers to them; nil if none
 // is.
 func (r *recall) part(ctx context.Context, of *drawnChunk, results *othersAnswers) (*tasks.Part, error) {
-	req := batch.Request{Stored: true, K: r.flags.k, Method: r.method, Delta: r.Config.Delta, ExcludeSelf: r.flags.excludeSelf, Part: true}
+	req := batch.Request{Stored: !r.engine.atoms.Float64(), K: r.flags.k, Method: r.method, Delta: r.Config.Delta, Published: r.published, ExcludeSelf: r.flags.excludeSelf, Filter: r.filter, Part: true}
 	if r.goals != nil {
 		req.K = r.goals.k
 	}

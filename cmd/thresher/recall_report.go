@@ -42,6 +42,13 @@ func (s *recallSummary) print(w io.Writer) error {
 	if s.Gaps != nil {
 		t.Row("gap", fmt.Sprintf("missed vectors are better than the worst returned by %.2g%% (median), %.2g%% (90%% of them at most), %.2g%% (most)", 100*s.Gaps.Median, 100*s.Gaps.High, 100*s.Gaps.Worst))
 	}
+	why := verify.ReasonTexts(s.Reasons)
+	if s.float64s && s.Complete < s.Queries {
+		why = []string{"not looked for: the vectors are kept in float64"}
+	}
+	for at, line := range why {
+		t.Row([]string{"why", ""}[min(at, 1)], line)
+	}
 	printScores(t, s.Scores)
 	printUnusedGPUs(t, s.GPUUnused)
 	return t.Flush()
@@ -87,7 +94,7 @@ func createMisses(path string, force bool) (*missFile, error) {
 
 // write adds an answer that lacks vectors, to a query with this id, "" for none. names are the ids of all vectors, nil
 // without.
-func (m *missFile) write(c *tasks.Compared, queryID string, names []string) error {
+func (m *missFile) write(c *tasks.Compared, queryID string, names *dataset.IDs) error {
 	line := struct {
 		Version int64   `json:"answers_version"`
 		Query   int64   `json:"query"`
@@ -110,24 +117,24 @@ func (m *missFile) write(c *tasks.Compared, queryID string, names []string) erro
 }
 
 // idsOf returns the ids of rows: numbers if all atoms' ids are whole numbers, else texts, or the rows where there are none.
-func (m *missFile) idsOf(rows []int64, names []string) any {
+func (m *missFile) idsOf(rows []int64, names *dataset.IDs) any {
 	if names == nil {
 		return rows
 	}
 	if m.whole == nil {
-		whole := dataset.AreWhole(names)
+		whole := names.Whole()
 		m.whole = &whole
 	}
 	if !*m.whole {
 		texts := make([]string, len(rows))
 		for i, row := range rows {
-			texts[i] = names[row]
+			texts[i] = names.Text(row)
 		}
 		return texts
 	}
 	numbers := make([]json.Number, len(rows))
 	for i, row := range rows {
-		numbers[i] = json.Number(names[row])
+		numbers[i] = json.Number(names.Text(row))
 	}
 	return numbers
 }

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -157,6 +159,48 @@ func TestRecallByNames(t *testing.T) {
 	}
 }
 
+// TestRecallOfTables: a table of hits may have any order, call queries by their ids, and have none of some, for every verb
+// that reads answers.
+func TestRecallOfTables(t *testing.T) {
+	dir := t.TempDir()
+	vectors := clitest.WriteFile(t, dir, "a.jsonl", []byte("[1,0]\n[0,1]\n[1,1]\n"))
+	queries := clitest.WriteFile(t, dir, "q.csv", []byte("id,x,y\nq0,2,1\nq1,1,3\nq2,1,0\n"))
+	table := clitest.WriteFile(t, dir, "t.csv", []byte("query_id,id,score\nq2,0,1\nq0,0,2\nq2,2,1\nq0,2,3\n"))
+	run := clitest.WriteFile(t, dir, "t.trec", []byte("q2 Q0 0 1 1 x\nq2 Q0 2 2 1 x\nq0 Q0 2 1 3 x\nq0 Q0 0 2 2 x\n"))
+	for _, answers := range []string{table, run} {
+		files := []string{"--vectors", vectors, "--queries", queries, "--metric", "ip", "--answers", answers}
+		if r := recallOf(t, files...); r.Answers != 3 || r.Recall != 2./3 {
+			t.Errorf("%s: %d answers, recall %g", answers, r.Answers, r.Recall)
+		}
+		out := filepath.Join(dir, "proven.jsonl")
+		thresher(t, append([]string{"certify", "--out", out, "--overwrite"}, files...)...).WantCode(t, cli.ExitOK)
+		thresher(t, append([]string{"verify", "--guarantee", "exact"}, files...)...).WantCode(t, cli.ExitWrong)
+	}
+	of := clitest.WriteFile(t, dir, "u.csv", []byte("query_id,id\nq7,0\n"))
+	thresher(t, "recall", "--vectors", vectors, "--queries", queries, "--metric", "ip", "--answers", of).WantError(t, "u.csv", `no query has the id "q7"`)
+}
+
+// TestTextOnStandardInput: comma-separated values, and what gzip made of them, are recognised without a name.
+func TestTextOnStandardInput(t *testing.T) {
+	dir := t.TempDir()
+	vectors := clitest.WriteFile(t, dir, "a.csv", []byte("d0,d1\n1,0\n0,1\n1,1\n"))
+	var zipped strings.Builder
+	z := gzip.NewWriter(&zipped)
+	_, _ = z.Write([]byte("d0,d1\n2,1\n1,3\n"))
+	z.Close()
+	want := ""
+	for _, text := range []string{"d0,d1\n2,1\n1,3\n", zipped.String()} {
+		r := thresherWith(t, t.Context(), text, "search", "--vectors", vectors, "--queries", "-", "--metric", "ip", "-k1", "--method", "exact")
+		r.WantCode(t, cli.ExitOK)
+		if want == "" {
+			want = r.Out
+		}
+		if !strings.Contains(r.Out, `"ids":[2]`) || r.Out != want {
+			t.Errorf("%s\nwant %s", r.Out, want)
+		}
+	}
+}
+
 func TestRecallRefusesBadInput(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries, answers := searched(t, dir)
@@ -251,4 +295,81 @@ func TestRecallOfGoals(t *testing.T) {
 	thresher(t, append([]string{"recall"}, append(args, "--exclude", "-", "--answers", "-")...)...).WantError(t, "recall", "only one")
 	fewer := clitest.WriteFile(t, dir, "fewer.jsonl", []byte("[]\n"))
 	thresher(t, append([]string{"recall"}, append(args, "--exclude", fewer)...)...).WantError(t, "fewer.jsonl has 1 lists", "4 queries")
+}
+
+// TestRecallOfFloat64SaysNoReasons: where answers lack vectors kept in float64 the summary says that none are looked for.
+func TestRecallOfFloat64SaysNoReasons(t *testing.T) {
+	dir := t.TempDir()
+	rows := []float64{1, 0, 0, 1, -1, 0}
+	atoms := clitest.WriteFile(t, dir, "a.npy", npyOf64(rows, 2))
+	kept := filepath.Join(dir, "a.thresher")
+	thresher(t, "build", "--vectors", atoms, "--metric", "ip", "--dtype", "float64", "--out", kept).WantCode(t, cli.ExitOK)
+	queries := clitest.WriteFile(t, dir, "q.npy", npyOf64(rows, 2))
+	const said = "not looked for: the vectors are kept in float64"
+	for answers, want := range map[string]bool{"0 1 2": false, "1 1 2": true} {
+		var text strings.Builder
+		for j, id := range strings.Fields(answers) {
+			fmt.Fprintf(&text, "{\"query\":%d,\"ids\":[%s]}\n", j, id)
+		}
+		file := clitest.WriteFile(t, dir, "answers.jsonl", []byte(text.String()))
+		r := thresher(t, "recall", "--vectors", kept, "--queries", queries, "--answers", file)
+		if r.WantCode(t, cli.ExitOK); strings.Contains(r.Out, said) != want {
+			t.Errorf("answers %s:\n%s%s", answers, r.Out, r.Err)
+		}
+	}
+}
+
+// TestRecallSaysWhy: ids that count from 1, answers by another metric, a filter that was not applied; and nothing where
+// an answer is only worse.
+func TestRecallSaysWhy(t *testing.T) {
+	dir := t.TempDir()
+	atoms, queries, answers := searched(t, dir)
+	files := []string{"recall", "--vectors", atoms, "--queries", queries, "--answers"}
+	right := answersOf(t, answers)
+	write := func(name string, change func(int64) int64) string {
+		var text strings.Builder
+		for j := range right {
+			ids := make([]string, 0, 3)
+			for _, row := range right[j].Rows {
+				ids = append(ids, fmt.Sprint(change(row)))
+			}
+			fmt.Fprintf(&text, "{\"query\":%d,\"ids\":[%s]}\n", j, strings.Join(ids, ","))
+		}
+		return clitest.WriteFile(t, dir, name, []byte(text.String()))
+	}
+	why := func(r clitest.Result, code int, want string) {
+		t.Helper()
+		if r.WantCode(t, code); !strings.Contains(r.Out+r.Err, want) {
+			t.Errorf("no %q in\n%s%s", want, r.Out, r.Err)
+		}
+	}
+	last := int64(0)
+	for _, r := range right {
+		last = max(last, slices.Max(r.Rows))
+	}
+	from1 := "each vector is 1 row after the right one: the ids seem to count from 1"
+	within := write("within.jsonl", func(row int64) int64 { return min(row, last-1) + 1 })
+	why(thresher(t, append(files, within, "--metric", "ip")...), cli.ExitOK, "why       "+from1)
+	why(thresher(t, append(files, write("beyond.jsonl", func(row int64) int64 { return row + 1e6 }), "--metric", "ip")...), cli.ExitInput, "each vector is 1000000 rows after the right one (explains 32 of 32")
+	if r := recallOf(t, append(files[1:], within, "--metric", "ip")...); len(r.Reasons) != 1 || r.Reasons[0].Kind != "shifted" || r.Reasons[0].Of != 32 || r.Reasons[0].Recall < .9 {
+		t.Errorf("%+v", r.Reasons)
+	}
+	if r := recallOf(t, append(files[1:], answers, "--metric", "ip")...); r.Reasons != nil {
+		t.Errorf("right answers: %+v", r.Reasons)
+	}
+	ids := write("ids.jsonl", func(row int64) int64 { return row })
+	why(thresher(t, append(files, ids, "--metric", "l2")...), cli.ExitOK, "they are the best by inner product (explains 32 of 32")
+	why(thresher(t, append(files, worsen(t, atoms, queries, answers, filepath.Join(dir, "worse.jsonl"), 4), "--metric", "ip")...), cli.ExitOK, "why       not known")
+
+	none := clitest.WriteFile(t, dir, "none.jsonl", []byte(exclusionsOf(right)))
+	why(thresher(t, append(files, ids, "--metric", "ip", "--exclude", none)...), cli.ExitOK, "seems not to apply the filter or the exclusions (explains 32 of 32")
+}
+
+// exclusionsOf excludes of each query its best vector.
+func exclusionsOf(answers []dataset.Result) string {
+	var text strings.Builder
+	for j := range answers {
+		fmt.Fprintf(&text, "{\"query\":%d,\"ids\":[%d]}\n", j, answers[j].Rows[0])
+	}
+	return text.String()
 }

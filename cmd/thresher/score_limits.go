@@ -14,11 +14,11 @@ import (
 // scoreLimits are the limits of scores that all queries share. Of distances they have names of their own, since the
 // best of these are the least.
 type scoreLimits struct {
-	least, greatest           float64
-	leastGiven, greatestGiven bool
-	leastFlag, greatestFlag   string   // by which they were given
-	limitFlags                []string // all that were given, of limits and of columns of limits
-	twice                     error    // one was given by both
+	least, greatest    float64
+	minGiven, maxGiven bool
+	minFlag, maxFlag   string   // by which they were given
+	limitFlags         []string // all that were given, of limits and of columns of limits
+	twice              error    // one was given by both
 }
 
 // add defines the flags, after the columns that stand for them.
@@ -38,9 +38,9 @@ func (f *scoreLimits) add(fs *pflag.FlagSet, least string) {
 
 // read finds out which limits are given.
 func (f *scoreLimits) read(fs *pflag.FlagSet) {
-	f.leastFlag = f.given(fs, "min-score", "max-distance")
-	f.greatestFlag = f.given(fs, "max-score", "min-distance")
-	f.leastGiven, f.greatestGiven = f.leastFlag != "", f.greatestFlag != ""
+	f.minFlag = f.given(fs, "min-score", "max-distance")
+	f.maxFlag = f.given(fs, "max-score", "min-distance")
+	f.minGiven, f.maxGiven = f.minFlag != "", f.maxFlag != ""
 	f.given(fs, "min-score-column", "max-distance-column")
 	f.given(fs, "max-score-column", "min-distance-column")
 }
@@ -62,7 +62,7 @@ func (f *scoreLimits) given(fs *pflag.FlagSet, score, distance string) string {
 
 // minScore returns the least score that all queries ask for, nil without one.
 func (f *scoreLimits) minScore() *float64 {
-	if !f.leastGiven {
+	if !f.minGiven {
 		return nil
 	}
 	return &f.least
@@ -70,7 +70,7 @@ func (f *scoreLimits) minScore() *float64 {
 
 // maxScore returns the greatest score that all queries ask for, nil without one.
 func (f *scoreLimits) maxScore() *float64 {
-	if !f.greatestGiven {
+	if !f.maxGiven {
 		return nil
 	}
 	return &f.greatest
@@ -90,7 +90,7 @@ func checkLimitFlag(flag string, m collection.Metric) error {
 	return fmt.Errorf("--%s: %s", flag, wrong.Say(right))
 }
 
-// check returns an error if a limit is not finite, of another metric, or if no score is within both.
+// check returns an error if a limit is not finite, of another metric, below all distances, or if no score is within both.
 func (f *scoreLimits) check(m collection.Metric) error {
 	if f.twice != nil {
 		return f.twice
@@ -98,7 +98,7 @@ func (f *scoreLimits) check(m collection.Metric) error {
 	for _, limit := range []struct {
 		flag  string
 		value float64
-	}{{f.leastFlag, f.least}, {f.greatestFlag, f.greatest}} {
+	}{{f.minFlag, f.least}, {f.maxFlag, f.greatest}} {
 		if limit.flag != "" && (math.IsNaN(limit.value) || math.IsInf(limit.value, 0)) {
 			return fmt.Errorf("--%s: %g is not finite", limit.flag, limit.value)
 		}
@@ -108,8 +108,11 @@ func (f *scoreLimits) check(m collection.Metric) error {
 			return err
 		}
 	}
-	if f.leastGiven && f.greatestGiven && m.Ceiling(f.greatest) < m.Ceiling(f.least) {
-		return fmt.Errorf("--%s %g and --%s %g: no score is within both", f.leastFlag, f.least, f.greatestFlag, f.greatest)
+	if m.Differences() && f.minGiven && f.least < 0 {
+		return fmt.Errorf("--%s %g: squared distances are at least 0", f.minFlag, f.least)
+	}
+	if f.minGiven && f.maxGiven && m.Ceiling(f.greatest) < m.Ceiling(f.least) {
+		return fmt.Errorf("--%s %g and --%s %g: no score is within both", f.minFlag, f.least, f.maxFlag, f.greatest)
 	}
 	return nil
 }

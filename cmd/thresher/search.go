@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,7 +30,9 @@ type searchFlags struct {
 	excludeSelf            bool
 	deadline               time.Duration
 	deadlineGiven          bool
+	part                   partFlag
 	resume, force, json    bool
+	dtype                  dtypeFlag
 }
 
 func newSearchCommand(a *app) *cobra.Command {
@@ -53,10 +56,13 @@ a row a query), .jsonl with [7,5] or {"query":0,"ids":[7,5]} a line, or .ivecs. 
 row numbers of the vectors or, with --ids, those of that column; texts are ids too.
 --k-column, --min-score-column and --max-score-column take k, the least and the greatest score of
 each query from columns of the queries' file; hard negatives are the k best below a share
-of the positive's score. Shorter answers are padded as in every output: id -1, score -Inf.`,
+of the positive's score. --filter EXPRESSION says by other columns of the vectors' file which of
+them answers may have (docs/filters.md). Shorter answers are padded as in every output: id -1, score -Inf.`,
 		Example: `  thresher search --vectors A.npy --queries Q.npy --metric cosine -k 10 --out answers.npz
   thresher search --vectors items.parquet --queries users.parquet --metric ip --exclude seen.npz -k 10 --out picks.parquet
+  thresher search --vectors items.parquet --queries users.parquet --metric ip --filter "year >= 1999 and lang in ('go', 'rust')" -k 10 --out picks.parquet
   thresher search --vectors A.npy --queries A.npy --metric l2 -k 10 --exclude-self --method certain | head
+  thresher search --vectors A.npy --queries Q.npy --metric ip --part "$SLURM_ARRAY_TASK_ID/16" --out "parts/$SLURM_ARRAY_TASK_ID.npz"
   thresher search --vectors A.npy --queries Q.npy --metric ip -k 1 --method banditmips --sigma 1 --sampling with_replacement --warm 64 --out answers.npz
   thresher search --vectors A.npy --queries Q.npy --metric ip --method bucket-ae --sigma bernstein --bins 30 --out answers.npz`,
 		Args: cli.NoArguments,
@@ -69,8 +75,10 @@ of the positive's score. Shorter answers are padded as in every output: id -1, s
 	fs := cmd.Flags()
 	f.add(fs)
 	a.reading.add(fs)
-	fs.StringVar(&f.candidates, "candidates", "", "`file` of answers by any program (.jsonl, .npz, .npy, .parquet, .ivecs, .ibin, .json, .csv): probable answers, scored first for a threshold; right or wrong, they do not change the answers")
-	f.scoreLimits.add(fs, leastScoreUsage)
+	fs.StringVar(&f.candidates, "candidates", "", "`file` of answers by any program ("+endingsOf(dataset.AnswersRead)+", .json): probable answers, scored first for a threshold; right or wrong, they do not change the answers")
+	f.scoreLimits.add(fs, minScoreUsage)
+	f.dtype.add(fs)
+	f.part.add(fs)
 	fs.DurationVar(&f.deadline, "deadline", 0, "stop the search after this `time` and answer the rest with the best so far, which complete and guarantee of each answer say (exit code 3)")
 	addSettings(cmd, append(searchSettings(), batch.PublishedNames()...)...)
 	return cmd
@@ -80,14 +88,14 @@ of the positive's score. Shorter answers are padded as in every output: id -1, s
 // are never wrong, unless another method is asked for.
 const certainByDefault = string(batch.Certain)
 
-const leastScoreUsage = "return all vectors (with -k, the k best) that score at least this (distances: at most); each is missed with probability at most delta"
+const minScoreUsage = "return all vectors (with -k, the k best) that score at least this (distances: at most); each is missed with probability at most delta"
 
 // add defines the flags that search, certify and truth share.
 func (f *searchFlags) add(fs *pflag.FlagSet) {
 	f.vectorFlags.add(fs)
 	f.goalFlags.add(fs)
 	fs.StringVar(&f.ids, "ids", "", "`column` of the vectors' ids, written next to row numbers (default: the column id, if there is one)")
-	fs.StringVar(&f.out, "out", cli.Stdio, "`file` for the answers, ending in .jsonl, .npz, .parquet, .ivecs or .ibin; - is JSON lines on stdout")
+	fs.StringVar(&f.out, "out", cli.Stdio, "`file` for the answers, ending in "+endings(dataset.AnswersWritten, "or")+"; - is JSON lines on stdout")
 	fs.StringVar(&f.certificates, "certificates", "", "`file` (.jsonl) for the certificate of every answer")
 	fs.BoolVar(&f.excludeSelf, "exclude-self", false, "the queries are the vectors; do not return a query as its own answer")
 	fs.BoolVar(&f.resume, "resume", false, "continue a run that was killed; keeps FILE.progress at the end, so that the same command, given again, finds that all is done")
@@ -116,6 +124,9 @@ func (f *searchFlags) check() error {
 		return f.refuse("--deadline 0 leaves no time for an answer; leave it out for none")
 	case f.certificates != "" && f.out == cli.Stdio:
 		return f.refuse("--certificates needs an --out file; JSON lines already contain certificates")
+	}
+	if err := f.part.check(f.out); err != nil {
+		return err
 	}
 	return f.checkOutputs()
 }
@@ -183,7 +194,8 @@ type search struct {
 	request batch.Request // without queries
 	out     *answerFiles
 	method  batch.Method
-	k       int // most atoms of an answer, 0 for any number
+	k       int     // most atoms of an answer, 0 for any number
+	rounded float64 // largest change of a coordinate by rounding to float32, of a search of a part of the queries
 	// warnings are in addition to the engine's.
 	warnings []string
 	// candidates streams other answers to the queries, nil without any; certified counts
@@ -210,18 +222,22 @@ func (a *app) runSearch(ctx context.Context, f *searchFlags) (err error) {
 	if err := f.checkTruth(a.Config, s.method); err != nil {
 		return err
 	}
+	if err := cmp.Or(checkPublished(f.verb, a.Config, s.method), f.filter.parse()); err != nil {
+		return err
+	}
 	if s.out, err = newAnswerFiles(f); err != nil {
 		return err
 	}
-	if s.in.atoms, err = a.openInput(ctx, "vectors", f.atoms); err != nil {
+	if s.in.atoms, err = a.openVectors(ctx, "vectors", f.atoms); err != nil {
 		return err
 	}
 	defer s.in.atoms.remove()
-	s.in.atoms.ids, s.in.atoms.except = f.ids, f.columns()
-	if s.in.queries, err = a.openInput(ctx, "queries", f.queries); err != nil {
+	s.in.atoms.ids, s.in.atoms.except = f.ids, append(f.columns(), f.filter.columns()...)
+	if s.in.queries, err = a.openVectors(ctx, "queries", f.queries); err != nil {
 		return err
 	}
 	defer s.in.queries.remove()
+	s.in.queries.except = f.filter.columns()
 	if f.candidates != "" {
 		if s.in.candidates, err = a.openInput(ctx, f.candidatesFlag(), f.candidates); err != nil {
 			return err
@@ -244,6 +260,9 @@ func (a *app) runSearch(ctx context.Context, f *searchFlags) (err error) {
 	defer queries.Close()
 	if queries.Len() == 0 {
 		return fmt.Errorf("%s: no queries", s.in.queries.name)
+	}
+	if err := s.divideQueries(ctx, queries); err != nil {
+		return err
 	}
 	if err := s.openLists(ctx, queries); err != nil {
 		return err
@@ -280,7 +299,7 @@ func (s *search) openLists(ctx context.Context, queries dataset.Reader) error {
 		s.k = truthK
 	}
 	if f.candidates != "" {
-		if err := s.openCandidates(ctx, m); err != nil {
+		if err := s.openCandidates(ctx, queries, m); err != nil {
 			return err
 		}
 	}
@@ -307,9 +326,9 @@ func (s *search) prepare(ctx context.Context, queries dataset.Reader) error {
 	if err := s.in.atoms.fits(columns, s.in.queries, queries.Dim()); err != nil {
 		return err
 	}
-	e, err := s.openEngine(ctx, s.in.atoms, columns, demand{method: s.method, k: s.k, queries: queries.Len()}, func(a *atoms) (batch.Request, error) {
+	e, err := s.openEngine(ctx, s.in.atoms, columns, demand{method: s.method, k: s.k, queries: s.flags.part.count(queries), dtype: s.flags.dtype.Elem}, func(a *atoms) (batch.Request, error) {
 		s.atoms = a
-		err := s.buildRequest(queries)
+		err := s.buildRequest(ctx, queries)
 		return s.request, err
 	})
 	if err != nil {
@@ -342,7 +361,7 @@ func (s *search) prepare(ctx context.Context, queries dataset.Reader) error {
 }
 
 // buildRequest builds the request used for every chunk.
-func (s *search) buildRequest(queries dataset.Reader) error {
+func (s *search) buildRequest(ctx context.Context, queries dataset.Reader) error {
 	c := s.Config
 	s.request = batch.Request{
 		K: s.k, Delta: c.Delta, Epsilon: c.Epsilon,
@@ -353,6 +372,9 @@ func (s *search) buildRequest(queries dataset.Reader) error {
 		return err
 	}
 	s.request.MinScore, s.request.MaxScore = s.flags.minScore(), s.flags.maxScore()
+	if s.request.Filter, err = s.flags.filter.rows(ctx, s.app, s.in.atoms, s.flags.atomsColumn, s.atoms.columns, s.atoms.N); err != nil {
+		return err
+	}
 	if s.flags.excludeSelf && queries.Len() > int64(s.atoms.N) {
 		return fmt.Errorf("--exclude-self: %s has %d queries for the %d vectors of %s", s.in.queries.name, queries.Len(), s.atoms.N, s.in.atoms.name)
 	}
@@ -365,6 +387,10 @@ func (s *search) buildRequest(queries dataset.Reader) error {
 		s.warnings = append(s.warnings, fmt.Sprintf("k reduced from %d to %d, the vectors other than the query itself", width, others))
 		width = others
 	}
+	if allowed := len(s.request.Filter); allowed > 0 && width > allowed {
+		s.warnings = append(s.warnings, fmt.Sprintf("k reduced from %d to %d, the vectors that --filter allows", width, allowed))
+		width = allowed
+	}
 	s.k = width
 	s.columns = columnsOf(s.atoms.columns, queries)
 	if err := s.out.setWidth(width); err != nil {
@@ -376,9 +402,9 @@ func (s *search) buildRequest(queries dataset.Reader) error {
 // describe fills in the part of the summary known before the search.
 func (s *search) describe() {
 	s.summary = summary{
-		Atoms: s.atoms.N, Dimension: s.atoms.Dim, columnsRead: s.columns, K: s.k, KColumn: s.flags.kColumn, Metric: s.atoms.Metric.String(),
+		Atoms: s.atoms.N, Allowed: len(s.request.Filter), Dimension: s.atoms.Dim, columnsRead: s.columns, K: s.k, KColumn: s.flags.kColumn, Metric: s.atoms.Metric.String(),
 		SearchSummary: tasks.SearchSummary{Method: string(s.method), Warnings: s.warnings}, Delta: s.Config.Delta, Epsilon: s.Config.Epsilon,
-		LoadSeconds: s.atoms.load.Seconds(), BuildSeconds: s.atoms.build.Seconds(),
+		DType: dtypeOf(s.atoms.Elem()), LoadSeconds: s.atoms.load.Seconds(), BuildSeconds: s.atoms.build.Seconds(),
 		Threads: s.engine.threads(), Backend: s.engine.Backend(),
 	}
 	if s.flags.ranged() {

@@ -30,10 +30,10 @@ func (s *search) answer(ctx context.Context, queries dataset.Reader) error {
 		s.until = time.Now().Add(s.flags.deadline)
 	}
 	if s.flags.out == cli.Stdio {
-		return s.stream(ctx, src, func(done int64) { p.Set(done, queries.Len()) })
+		return s.stream(ctx, src, func(done int64) { p.Set(done, s.flags.part.count(queries)) })
 	}
 
-	done, err := runChunks(ctx, s, src, func(done int64) { p.Set(done, queries.Len()) }, s.chunk)
+	done, err := runChunks(ctx, s, src, func(done int64) { p.Set(done, s.flags.part.count(queries)) }, s.chunk)
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (s *search) answer(ctx context.Context, queries dataset.Reader) error {
 
 // boundedChunks divides the queries into chunks of bounded memory, and states it.
 func (s *search) boundedChunks(queries dataset.Reader) (*queryChunks, error) {
-	src := newQueryChunks(s.in.queries, queries, s.Config.Chunk).relativeTo(s.atoms.Origin)
+	src := newQueryChunks(s.in.queries, queries, s.Config.Chunk).forAtoms(s.atoms.Collection).within(s.flags.part.QueryPart)
 	m, err := s.boundMemory(src.chunk)
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func runChunks[T any](ctx context.Context, s *search, src jobs.Source[T], observ
 
 // finish converts the durable answers to the output files and ends the job.
 func (s *search) finish(ctx context.Context, done jobs.Summary) error {
-	t, err := readTally(done.Totals)
+	t, err := readTotals(done.Totals)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (s *search) finish(ctx context.Context, done jobs.Summary) error {
 	if err := s.out.clear(); err != nil {
 		return err
 	}
-	if err := s.setTally(t); err != nil {
+	if err := s.setTotals(t); err != nil {
 		return err
 	}
 	s.summary.Resumed = done.Resumed
@@ -133,19 +133,19 @@ func (s *search) stream(ctx context.Context, src *queryChunks, observe func(done
 		first += int64(n)
 		observe(first)
 	}
-	t, err := readTally(totals)
+	t, err := readTotals(totals)
 	if err != nil {
 		return err
 	}
 	if t.Queries == 0 {
 		return fmt.Errorf("%s: no queries", s.in.queries.name)
 	}
-	return s.setTally(t)
+	return s.setTotals(t)
 }
 
-// setTally completes the summary.
-func (s *search) setTally(t tally) (err error) {
-	s.summary.setTally(t)
+// setTotals completes the summary.
+func (s *search) setTotals(t searchTotals) (err error) {
+	s.summary.setTotals(t)
 	if s.certified != nil {
 		s.certified.tasks.Resume(t.Certified, t.StatedScores) // of an earlier run, if nothing was left to do
 		s.summary.Certified, err = s.certified.tasks.Certified()
@@ -153,14 +153,15 @@ func (s *search) setTally(t tally) (err error) {
 	return err
 }
 
-// chunk answers the queries in rows, numbered from first. It is a jobs.Work.
-func (s *search) chunk(ctx context.Context, rows queryRows, first int64, totals []byte) ([][]byte, []byte, error) {
-	t, err := readTally(totals)
+// chunk answers the queries in rows, before which done of the part's are answered. It is a jobs.Work.
+func (s *search) chunk(ctx context.Context, rows queryRows, done int64, totals []byte) ([][]byte, []byte, error) {
+	first := s.flags.part.first() + done
+	t, err := readTotals(totals)
 	if err != nil {
 		return nil, nil, err
 	}
 	if s.flags.excludeSelf {
-		if err := checkSelves(rows.values, first, s.atoms.Rows, s.atoms.Dim, s.in.queries, s.in.atoms); err != nil {
+		if err := selvesError(rows.checkSelves(s.atoms.Collection, first), s.in.queries, s.in.atoms); err != nil {
 			return nil, nil, &refusedError{err}
 		}
 	}
@@ -189,7 +190,7 @@ func (s *search) chunk(ctx context.Context, rows queryRows, first int64, totals 
 	if err != nil {
 		return nil, nil, err
 	}
-	out, err := s.out.encode(resp.Answers, first, s.atoms.Metric, s.atoms.names, rows.ids)
+	out, err := s.out.encode(resp.Answers, done, s.atoms.Metric, s.atoms.names, rows.ids)
 	return out, newTotals, err
 }
 
@@ -221,6 +222,12 @@ func (s *search) fingerprint(ctx context.Context) (own, earlier string, err erro
 	savedIDs, err := s.in.atoms.hashSavedIDs(ctx)
 	if err != nil {
 		return "", "", err
+	}
+	var savedColumns string // of searches with a filter
+	if s.flags.filter.expr != nil {
+		if savedColumns, err = s.in.atoms.hashSavedColumns(ctx); err != nil {
+			return "", "", err
+		}
 	}
 	var queries string // a graph has none
 	if s.flags.verb != graph {
@@ -269,12 +276,16 @@ func (s *search) fingerprint(ctx context.Context) (own, earlier string, err erro
 		Header, Zeros              string   `json:",omitempty"`
 		SavedIDs                   string   `json:",omitempty"`
 		Published                  string   `json:",omitempty"`
+		Filter                     string   `json:",omitempty"`
+		SavedColumns               string   `json:",omitempty"`
+		Part                       string   `json:",omitempty"`
+		DType                      string   `json:",omitempty"`
 	}{
 		1, atoms, queries, s.flags.atomsColumn, s.flags.queriesColumn, s.flags.ids,
 		string(s.request.Method), s.atoms.Metric.String(), o.Basis.String(),
 		s.request.K, s.request.Delta, s.request.Epsilon, s.request.MinScore, s.request.ExcludeSelf, s.atoms.Seed,
 		verb, candidates, exclude, s.flags.kColumn, s.flags.floorColumn,
-		s.flags.ceilingColumn, s.request.MaxScore, s.flags.integers, s.out.ids != nil, s.reading.header, s.flags.zeros, savedIDs, s.request.Published.String(),
+		s.flags.ceilingColumn, s.request.MaxScore, s.flags.integers, s.out.ids != nil, s.reading.header, s.flags.zeros, savedIDs, s.request.Published.String(), s.flags.filter.text, savedColumns, s.flags.part.text, s.atoms.wide(),
 	}
 	if earlier, err = digest(asked); err != nil || verb == graph { // whose output has no version
 		return earlier, "", err

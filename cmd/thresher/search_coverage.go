@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"math"
 
 	"thresher/dataset"
 	"thresher/tasks"
@@ -27,15 +28,20 @@ func (s *search) stateCoverage(ctx context.Context) error {
 	if s.goals != nil {
 		k = s.goals.maxK
 	}
-	s.out.covers, err = json.Marshal(&tasks.Coverage{
+	c := &tasks.Coverage{
 		Queries: queries.String(), Count: queries.Count(), Metric: s.atoms.Metric.String(),
-		K: k, OwnK: s.flags.kColumn != "", Limits: limits, Reaching: s.flags.ranged(), Method: s.method,
-		Shards: []tasks.Shard{tasks.ShardOf(s.atoms.Collection, s.atoms.nameOf())},
-	})
+		K: k, OwnK: s.flags.kColumn != "", Limits: limits, Reaching: s.flags.ranged(), Method: s.method, Part: s.flags.part.QueryPart,
+		Shards: []tasks.Shard{tasks.ShardOf(s.atoms.Collection, s.atoms.nameOf()).Part(s.request.Filter, nil)},
+	}
+	if c.Part != nil {
+		c.ExcludeSelf, c.Epsilon, c.Delta, c.Rounded = s.flags.excludeSelf, s.request.Epsilon, s.request.Delta, s.rounded
+	}
+	s.out.covers, err = json.Marshal(c)
 	return err
 }
 
-// digestQueries reads the queries as they are given, relative to no origin, which depends on the atoms.
+// digestQueries reads the queries as they are given, relative to no origin, which depends on the atoms, and finds what
+// rounding changes in the search.
 func (s *search) digestQueries(ctx context.Context) (*tasks.QueryDigest, error) {
 	r, err := s.in.queries.openQueries(s.flags.queriesColumn, append(s.flags.columns(), s.flags.ids)...)
 	if err != nil {
@@ -44,10 +50,18 @@ func (s *search) digestQueries(ctx context.Context) (*tasks.QueryDigest, error) 
 	defer r.Close()
 	dataset.KeepRests(r)
 	d := tasks.NewQueryDigest(r.Dim())
-	rows := make([]float32, max(1, chunkElements/64/r.Dim())*r.Dim())
+	block := max(1, chunkElements/64/r.Dim())
+	if n := r.Len(); n >= 0 {
+		block = min(block, int(max(1, n)))
+	}
+	rows := make([]float32, block*r.Dim())
+	s.rounded = s.atoms.Change.Largest
 	for {
 		n, err := r.Read(rows)
 		d.Add(rows[:n*r.Dim()], dataset.RestsOf(r))
+		if s.flags.part.QueryPart != nil && !s.atoms.Float64() {
+			s.rounded = max(s.rounded, largestChange(rows[:n*r.Dim()], dataset.RestsOf(r), s.atoms.Origin))
+		}
 		if err == io.EOF {
 			return d, nil
 		}
@@ -58,6 +72,26 @@ func (s *search) digestQueries(ctx context.Context) (*tasks.QueryDigest, error) 
 			return nil, err
 		}
 	}
+}
+
+// largestChange returns the largest change of a coordinate of queries, of which rests is what float32 does not hold, by rounding
+// relative to the origin.
+func largestChange(rows, rests []float32, origin []float64) float64 {
+	most := 0.
+	if rests == nil && origin == nil {
+		return most
+	}
+	for i := range rows {
+		x := float64(rows[i])
+		if rests != nil {
+			x += float64(rests[i])
+		}
+		if origin != nil {
+			x -= origin[i%len(origin)]
+		}
+		most = max(most, math.Abs(x-float64(float32(x))))
+	}
+	return most
 }
 
 // digestLimits is a digest of what the queries ask for beside k; "" if they ask for nothing.
@@ -86,5 +120,5 @@ func (a *atoms) nameOf() func(row int) string {
 	if a.names == nil {
 		return nil
 	}
-	return func(row int) string { return a.names[row] }
+	return func(row int) string { return a.names.Text(int64(row)) }
 }

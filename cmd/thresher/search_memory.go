@@ -44,8 +44,8 @@ func (s *search) boundMemory(queries int) (tasks.PartMemory, error) {
 // writtenBytes is the memory of one atom of an answer while it is written.
 func (s *search) writtenBytes() int64 {
 	name := 0
-	for _, n := range s.atoms.names[:min(len(s.atoms.names), 1000)] {
-		name = max(name, len(n))
+	for row := range int64(min(s.atoms.names.Len(), 1000)) {
+		name = max(name, len(s.atoms.names.Text(row)))
 	}
 	if s.request.SearchScores {
 		return int64(fullBytes + 2*name)

@@ -10,7 +10,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 
 	"thresher/batch"
@@ -27,7 +26,7 @@ type answerFiles struct {
 	out          string
 	certificates string // "" without
 	scores       string // a file of the scores alone, "" without
-	format       dataset.Format
+	form         dataset.AnswersForm
 	width        int // columns of a matrix of answers; 0 = any
 	// ids are written in place of row numbers where there is room for one integer only and --ids asks
 	// for them; nil otherwise.
@@ -38,28 +37,32 @@ type answerFiles struct {
 	whole bool
 	// covers is what the answers are for, as JSON; nil if the format does not state it.
 	covers json.RawMessage
+	// first is the query from which the answers are.
+	first int64
 }
 
 // newAnswerFiles checks the outputs before anything is read.
 func newAnswerFiles(f *searchFlags) (*answerFiles, error) {
-	o := &answerFiles{out: f.out, certificates: f.certificates, scores: f.scores, format: dataset.JSONL}
+	o := &answerFiles{out: f.out, certificates: f.certificates, scores: f.scores, form: dataset.AnswersForm{Format: dataset.JSONL, Lines: true}}
 	if f.out == cli.Stdio {
 		return o, nil
 	}
 	format, zipped := dataset.FormatOf(f.out)
+	form, answers := dataset.AnswersFormOf(f.out)
 	switch {
 	case isHDF5(f.out):
 		return nil, fmt.Errorf("--out %s: HDF5 is not supported; write .npz, which truth --help says how to convert", f.out)
 	case zipped:
 		return nil, fmt.Errorf("--out %s: compressed output is not supported; drop .gz", f.out)
-	case f.verb == graph && !slices.Contains([]dataset.Format{dataset.JSONL, dataset.NPZ, dataset.Parquet}, format):
-		return nil, fmt.Errorf("--out %s: name ends in none of .npz, .parquet, .jsonl", f.out)
-	case !slices.Contains([]dataset.Format{dataset.JSONL, dataset.NPZ, dataset.Parquet, dataset.IVecs, dataset.IBin}, format):
-		return nil, fmt.Errorf("--out %s: name ends in none of .jsonl, .npz, .parquet, .ivecs, .ibin", f.out)
-	case f.deadline > 0 && (format == dataset.IVecs || format == dataset.IBin):
-		return nil, fmt.Errorf("--out %s: --deadline may stop answers, and %s cannot say which; write .jsonl, .npz or .parquet", f.out, format)
+	case f.verb == graph && !isFor(format, dataset.EdgesWritten):
+		return nil, noneOf("out", f.out, dataset.EdgesWritten)
+	case f.verb != graph && !answers:
+		return nil, noneOf("out", f.out, dataset.AnswersWritten)
+	case f.deadline > 0 && form.Bare:
+		return nil, fmt.Errorf("--out %s: --deadline may stop answers, and %s cannot say which; write %s", f.out, format, endings(dataset.WholeWritten, "or"))
 	}
-	o.format = format
+	o.form = form
+	o.form.Format = format // of a graph
 	if f.verb == graph {
 		o.rows = &graphRows{}
 	}
@@ -119,18 +122,17 @@ func (o *answerFiles) results() []string {
 	return all
 }
 
-func (o *answerFiles) isAssembled() bool { return o.rows != nil || o.format != dataset.JSONL }
+func (o *answerFiles) isAssembled() bool { return o.rows != nil || !o.form.Lines }
 
 // hasScores64 reports whether the output has scores in float64.
 func (o *answerFiles) hasScores64() bool {
-	return o.rows == nil && o.format != dataset.IVecs && o.format != dataset.IBin
+	return o.rows == nil && !o.form.Bare
 }
 
 // setWidth sets the most atoms of an answer, 0 for any number.
 func (o *answerFiles) setWidth(k int) error {
 	o.width = k
-	matrix := o.format == dataset.NPZ || o.format == dataset.IVecs || o.format == dataset.IBin && dataset.IsIDsOnly(o.out)
-	if k == 0 && (matrix || o.scores != "") {
+	if k == 0 && (o.form.Matrix || o.scores != "") {
 		return fmt.Errorf("--out %s: answers of varying length do not fit a matrix; add -k, or write .jsonl, .parquet or .ibin", o.out)
 	}
 	return nil
@@ -139,15 +141,16 @@ func (o *answerFiles) setWidth(k int) error {
 // nameAtoms makes matrices of integers alone hold the ids of the column that --ids names, which is
 // column.
 func (o *answerFiles) nameAtoms(a *atoms, in input, column string) error {
-	o.whole = dataset.AreWhole(a.names)
-	if column == "" || o.rows != nil || o.format != dataset.IVecs && o.format != dataset.IBin {
+	o.whole = a.names.Whole()
+	if column == "" || o.rows != nil || !o.form.Bare {
 		return nil
 	}
-	o.ids = make([]int64, len(a.names))
-	for row, name := range a.names {
+	o.ids = make([]int64, a.names.Len())
+	for row := range o.ids {
+		name := a.names.Text(int64(row))
 		id, err := strconv.ParseInt(name, 10, 64)
 		if err != nil || id < 0 || id > math.MaxInt32 || strconv.FormatInt(id, 10) != name {
-			return fmt.Errorf("--out %s: %s holds integers below 2^31, and the id of row %d of %s in column %s is %.60q; write .npz, .parquet or .jsonl, or row numbers, without --ids", o.out, o.format, row, in.name, column, name)
+			return fmt.Errorf("--out %s: %s holds integers below 2^31, and the id of row %d of %s in column %s is %.60q; write %s, or row numbers, without --ids", o.out, o.form.Format, row, in.name, column, name, endings(dataset.WholeWritten, "or"))
 		}
 		o.ids[row] = id
 	}
@@ -156,26 +159,26 @@ func (o *answerFiles) nameAtoms(a *atoms, in input, column string) error {
 
 // statesCoverage reports whether the output has room for what the answers are for.
 func (o *answerFiles) statesCoverage() bool {
-	return o.rows == nil && (o.format == dataset.JSONL || o.format == dataset.NPZ || o.format == dataset.Parquet)
+	return o.rows == nil && !o.form.Bare
 }
 
-// encode returns the bytes to append to each output. metric is that of the answers, names are the ids of the atoms
+// encode returns the bytes to append to each output, which have done answers. metric is that of the answers, names are the ids of the atoms
 // and queryIDs those of the queries, nil without.
-func (o *answerFiles) encode(answers []batch.Answer, first int64, metric collection.Metric, names, queryIDs []string) ([][]byte, error) {
+func (o *answerFiles) encode(answers []batch.Answer, done int64, metric collection.Metric, names *dataset.IDs, queryIDs []string) ([][]byte, error) {
 	out := make([][]byte, len(o.outputs()))
 	for j := range answers {
 		a := &answers[j]
 		certificate, err := json.Marshal(&a.Certificate)
 		if err != nil {
-			return nil, fmt.Errorf("certificate of query %d: %w", first+int64(j), err)
+			return nil, fmt.Errorf("certificate of query %d: %w", o.first+done+int64(j), err)
 		}
 		r := dataset.Result{
-			Query: first + int64(j), Rows: a.IDs, Scores: a.Scores, Scores64: asShown(a.SearchScores, metric),
+			Query: o.first + done + int64(j), Rows: a.IDs, Scores: a.Scores, Scores64: asShown(a.SearchScores, metric),
 			Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact,
 			Partial: a.Certificate.StoppedBy != batch.Done, Guarantee: string(a.Certificate.Guarantee),
 			Delta: a.Certificate.Delta, Epsilon: a.Certificate.Epsilon,
 		}
-		if r.Query == 0 {
+		if done+int64(j) == 0 {
 			r.Covers = o.covers
 		}
 		if queryIDs != nil {
@@ -184,7 +187,7 @@ func (o *answerFiles) encode(answers []batch.Answer, first int64, metric collect
 		if names != nil && o.rows == nil {
 			r.IDs = make([]string, len(a.IDs))
 			for i, id := range a.IDs {
-				r.IDs[i] = names[id]
+				r.IDs[i] = names.Text(id)
 			}
 		}
 		if o.ids != nil {
@@ -194,7 +197,11 @@ func (o *answerFiles) encode(answers []batch.Answer, first int64, metric collect
 			}
 		}
 		if o.isAssembled() {
-			out[0] = dataset.AppendRecord(out[0], &r)
+			numbered := r
+			if o.form.Matrix {
+				numbered.Query = done + int64(j) // without query numbers, from the part's first
+			}
+			out[0] = dataset.AppendRecord(out[0], &numbered)
 		} else {
 			r.Certificate = certificate
 			out[0] = dataset.AppendJSONL(out[0], &r, o.whole)
@@ -238,19 +245,10 @@ func (o *answerFiles) assemble(ctx context.Context) error {
 }
 
 func (o *answerFiles) assembleAnswers(from io.ReadSeeker, out io.Writer) error {
-	switch {
-	case o.rows != nil:
-		return o.rows.write(from, o.format, out)
-	case o.format == dataset.NPZ:
-		return dataset.WriteNPZ(dataset.Covering(from, o.covers), o.width, out)
-	case o.format == dataset.Parquet:
-		return dataset.WriteParquet(dataset.Covering(from, o.covers), out)
-	case o.format == dataset.IVecs:
-		return dataset.AssembleIVecs(from, o.width, out)
-	case dataset.IsIDsOnly(o.out):
-		return dataset.AssembleTruthIDs(from, o.width, out)
+	if o.rows != nil {
+		return o.rows.write(from, o.form.Format, out)
 	}
-	return dataset.AssembleTruth(from, o.width, out)
+	return o.form.Assemble(from, o.covers, o.width, out)
 }
 
 // writeWhole writes a file atomically.

@@ -9,21 +9,22 @@ import (
 	"time"
 
 	"thresher/batch"
+	"thresher/collection"
 	"thresher/internal/cli"
 	"thresher/tasks"
 	"thresher/verify"
 )
 
-// tally sums the figures of a search's answers, and of certify. It is stored in the durable progress, so that a
+// searchTotals sums the figures of a search's answers, and of certify. It is stored in the durable progress, so that a
 // resumed run includes the earlier ones.
-type tally struct {
+type searchTotals struct {
 	tasks.SearchCounts
 	Certified    tasks.CertifyCounts `json:"certified,omitzero"`
 	StatedScores verify.StatedScores `json:"stated_scores,omitzero"`
 }
 
-// readTally decodes the tally of the previous chunk; nil is an empty one.
-func readTally(totals []byte) (t tally, err error) {
+// readTotals decodes the totals of the previous chunk; nil is an empty one.
+func readTotals(totals []byte) (t searchTotals, err error) {
 	if totals == nil {
 		return t, nil
 	}
@@ -36,9 +37,9 @@ func readTally(totals []byte) (t tally, err error) {
 	return t, nil
 }
 
-// addTotals adds the figures of a response to the encoded tally of the chunks before.
+// addTotals adds the figures of a response to the encoded totals of the chunks before.
 func addTotals(totals []byte, r *batch.Response) ([]byte, error) {
-	t, err := readTally(totals)
+	t, err := readTotals(totals)
 	if err != nil {
 		return nil, err
 	}
@@ -48,8 +49,10 @@ func addTotals(totals []byte, r *batch.Response) ([]byte, error) {
 
 // summary is the report at the end of a search.
 type summary struct {
-	Atoms     int `json:"vectors"`
-	Dimension int `json:"dim"`
+	Atoms     int    `json:"vectors"`
+	DType     string `json:"dtype,omitempty"`   // in which they are kept, if not float32
+	Allowed   int    `json:"allowed,omitempty"` // of the vectors, by --filter
+	Dimension int    `json:"dim"`
 	columnsRead
 	K       int    `json:"k"` // the greatest of any query; 0 if one asks for any number
 	KColumn string `json:"k_column,omitempty"`
@@ -77,9 +80,9 @@ type summary struct {
 	subject tasks.Subject // of the promise
 }
 
-// setTally fills in what came of the answers. The method that was asked for stays if there are none, and
+// setTotals fills in what came of the answers. The method that was asked for stays if there are none, and
 // warnings that are known stay before the engine's.
-func (s *summary) setTally(t tally) {
+func (s *summary) setTotals(t searchTotals) {
 	method, warnings := s.Method, s.Warnings
 	s.SearchSummary = *t.Summary(s.subject)
 	s.Method, s.Warnings = cmp.Or(s.Method, method), append(warnings, s.Warnings...)
@@ -110,7 +113,10 @@ func names[T ~string](counts map[T]int64, other string) string {
 // print writes the summary as a table.
 func (s *summary) print(a *app) error {
 	t := cli.NewTable(a.Err)
-	t.Row("vectors", fmt.Sprintf("%d x %d, %s", s.Atoms, s.Dimension, s.Metric))
+	t.Row("vectors", fmt.Sprintf("%d x %d, %s", s.Atoms, s.Dimension, ofType(s.DType, s.Metric)))
+	if s.Allowed > 0 {
+		t.Row("filter", fmt.Sprintf("allows %d of the vectors", s.Allowed))
+	}
 	s.columnsRead.print(t)
 	if s.Graph != nil {
 		t.Row("graph", s.describeGraph())
@@ -118,7 +124,7 @@ func (s *summary) print(a *app) error {
 		t.Row("queries", s.counted())
 	}
 	t.Row("speed", fmt.Sprintf("%.0f %s/s on %s", s.QueriesPerSecond, s.answered(), s.computing()))
-	t.Row("saving", fmt.Sprintf("%s, %d rows scored in full", s.saved(), s.RowsScored))
+	t.Row("read", fmt.Sprintf("%s, %d rows scored in full", s.read(), s.RowsScored))
 	t.Row("method", s.Method)
 	t.Row("guarantee", s.Promise)
 	t.Row("time", fmt.Sprintf("load %s, build %s, search %s", seconds(s.LoadSeconds), seconds(s.BuildSeconds), seconds(s.SearchSeconds)))
@@ -163,22 +169,20 @@ func (s *summary) answered() string {
 	return "queries"
 }
 
-func (s *summary) saved() string {
+func (s *summary) read() string {
 	if s.Queries > 0 && s.Complete == 0 {
 		return "unknown, as no answer was finished"
 	}
-	return describeSaving(s.Saving)
+	return describeRead(s.Saving, "the data")
 }
 
-// describeSaving words how many coordinates were read, in comparison with a dense scan.
-func describeSaving(saving float64) string {
-	switch {
-	case saving >= 1.05:
-		return fmt.Sprintf("%.1fx fewer coordinates than a dense scan", saving)
-	case saving > .995:
-		return "none, as many coordinates as a dense scan"
+// describeRead words what part of the coordinates of something was read, of which saving is the inverse. It is more than
+// 100% where looks at codes left most rows to be scored in full.
+func describeRead(saving float64, of string) string {
+	if percent := 100 / saving; percent < 10 {
+		return fmt.Sprintf("%.2g%% of %s", percent, of)
 	}
-	return fmt.Sprintf("none, %.2fx the coordinates of a dense scan", 1/saving)
+	return fmt.Sprintf("%.0f%% of %s", 100/saving, of)
 }
 
 func (s *summary) counted() string {
@@ -193,6 +197,9 @@ func (s *summary) counted() string {
 }
 
 func (s *summary) wanted() string {
+	if s.K == 0 && s.Metric == collection.Euclidean.String() {
+		return "all within the greatest distance"
+	}
 	if s.K == 0 {
 		return "all that reach the least score"
 	}

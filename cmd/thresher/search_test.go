@@ -91,7 +91,7 @@ func TestSummaryForPeople(t *testing.T) {
 	r := thresher(t, "search", "--vectors", vectorFile(t, dir, "a.npy", 1, 200, 500), "--metric", "ip", "--queries", vectorFile(t, dir, "q.npy", 2, 5, 500),
 		"--method", "strict", "--out", filepath.Join(dir, "r.npz"))
 	r.WantCode(t, cli.ExitOK)
-	for _, part := range []string{"200 x 500", "queries/s", "saving", "strict", "probability at most 0.01", "load", "build", "search", "r.npz"} {
+	for _, part := range []string{"200 x 500", "queries/s", "of the data", "strict", "probability at most 0.01", "load", "build", "search", "r.npz"} {
 		if !strings.Contains(r.Err, part) {
 			t.Errorf("summary lacks %q:\n%s", part, r.Err)
 		}
@@ -376,7 +376,7 @@ func TestInterruptedChunkIsNotKept(t *testing.T) {
 	}
 	defer e.Close()
 	s := &search{app: &app{App: &cli.App{}}, flags: &searchFlags{out: cli.Stdio}, engine: &engine{Engine: e}, atoms: &atoms{Collection: c},
-		request: batch.Request{K: 3}, out: &answerFiles{out: cli.Stdio, format: dataset.JSONL}}
+		request: batch.Request{K: 3}, out: &answerFiles{out: cli.Stdio, form: dataset.AnswersForm{Format: dataset.JSONL, Lines: true}}}
 	queries := gaussian(2, 5*64)
 	if _, _, err := s.chunk(ctx, queryRows{values: queries}, 0, nil); err != nil {
 		t.Fatal(err)

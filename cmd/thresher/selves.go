@@ -10,8 +10,13 @@ import (
 // checkSelves checks the precondition of --exclude-self for rows of queries, numbered from first:
 // query j equals atom j. rows are the atoms, of dim values each.
 func checkSelves(queries []float32, first int64, rows []float32, dim int, of, atoms input) error {
+	return selvesError(tasks.CheckSelves(queries, rows, dim, first, first), of, atoms)
+}
+
+// selvesError returns err, of tasks.CheckSelves, in the words of the command.
+func selvesError(err error, of, atoms input) error {
 	var e *tasks.SelfError
-	if err := tasks.CheckSelves(queries, rows, dim, first, first); !errors.As(err, &e) {
+	if !errors.As(err, &e) {
 		return err
 	}
 	if e.Vector >= int64(e.Vectors) {

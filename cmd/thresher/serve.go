@@ -93,7 +93,7 @@ func (a *app) runServe(ctx context.Context, demo bool) (err error) {
 	shares := service.Divide(o.Memory, o.Limits, o.Extensions)
 	a.checkShares(a.serverMemory(), shares)
 	cli.LowerHeap(cli.HeapOf(o.Memory))
-	pool.runBytes = min(mostRunBytes, shares.Computing/2)
+	pool.runBytes = min(maxRunBytes, shares.Computing/2)
 	if o.Traces, err = trace.FromEnvironment(ctx, o.Release, a.Log); err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
@@ -104,7 +104,7 @@ func (a *app) runServe(ctx context.Context, demo bool) (err error) {
 			a.Log.Warn("traces", "error", err) // only logged: the requests were served
 		}
 	}()
-	o.Open, o.Metrics, o.Scrape = pool.openEngine, counted, metrics.NewPages(registry)
+	o.Open, o.Place, o.Metrics, o.Scrape = pool.openEngine, pool.placeChanging, counted, metrics.NewPages(registry)
 	o.Backend, o.Device, o.Unused = pool.first().Name(), backend.Describe(pool.first()).Device, pool.unusedGPUs
 	s, err := service.Open(ctx, o)
 	if err != nil {

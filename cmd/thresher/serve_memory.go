@@ -22,7 +22,7 @@ func (a *app) serverMemory() machine.Allowance {
 	if !ok {
 		found.Of = "unknown"
 	}
-	found.Bytes = max(found.Bytes, config.LeastMemory)
+	found.Bytes = max(found.Bytes, config.MinMemory)
 	return found
 }
 

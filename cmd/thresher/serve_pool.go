@@ -23,8 +23,8 @@ type pool struct {
 	runBytes int64
 }
 
-// mostRunBytes is the greatest memory of one run of a search.
-const mostRunBytes = 256 << 20
+// maxRunBytes is the greatest memory of one run of a search.
+const maxRunBytes = 256 << 20
 
 // openPool starts the backends of the setting --backend; for auto the CPU, and a GPU if there
 // is one.
@@ -100,11 +100,24 @@ func (p *pool) openEngine(ctx context.Context, name string, c *collection.Collec
 	return batch.Open(ctx, c, b, o)
 }
 
+// placeChanging returns the backend that searches the segments of collections that change by rows, and the options of their engines: the CPU
+// unless the setting says otherwise. Segments come and go with writes, which would all have to be loaded on a GPU.
+func (p *pool) placeChanging(string) (backend.Backend, *batch.Options, error) {
+	if p.card != nil && p.app.Config.Backend == backendCUDA {
+		return p.card.backend, &batch.Options{Costs: p.card.costs, Fallback: p.cpu, Observer: fallbackLog{p.app}, RunBytes: p.runBytes}, nil
+	}
+	return p.cpu, &batch.Options{Costs: p.cpuCosts, Observer: fallbackLog{p.app}, RunBytes: p.runBytes}, nil
+}
+
 // place returns the backend that c is searched on and the options of its engine: the GPU, with the CPU as
 // fallback, if the setting says so or, for auto, if it is predicted to be faster.
 func (p *pool) place(name string, c *collection.Collection) (backend.Backend, *batch.Options, error) {
 	onCPU := &batch.Options{Costs: p.cpuCosts, Observer: fallbackLog{p.app}, RunBytes: p.runBytes}
 	if p.card == nil {
+		return p.cpu, onCPU, nil
+	}
+	if p.app.Config.Backend == backendAuto && c.Float64() {
+		p.app.Log.Info("searched on the cpu", "collection", name, "reason", collection.ErrFloat64)
 		return p.cpu, onCPU, nil
 	}
 	if p.app.Config.Backend == backendAuto {

@@ -90,7 +90,7 @@ func TestSummaryOfPartialAnswers(t *testing.T) {
 			Method: batch.Exact, Guarantee: batch.GuaranteeExact, StoppedBy: stop, Pulls: pulls, DensePulls: 100,
 		}}
 	}
-	total, err := readTally(nil)
+	total, err := readTotals(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestSummaryOfPartialAnswers(t *testing.T) {
 		Took:    2 * time.Second,
 	})
 	var s summary
-	s.setTally(total)
+	s.setTotals(total)
 	if s.Queries != 4 || s.Complete != 2 || s.QueriesPerSecond != 1 || s.Saving != 2.5 || s.Pulls != 81 {
 		t.Errorf("summary %+v", s)
 	}
@@ -127,7 +127,7 @@ func TestSummaryNamesTheLaw(t *testing.T) {
 		{former, &batch.Response{}, "probabilistic: each wrong with probability at most 0.25, so up to 0.5 of 2 on average"},
 		{former, answers, "probabilistic (calibrated) (4 of 5): each wrong with probability at most 0.25, so up to 1 of 4 on average; exact (1 of 5): none wrong"},
 	} {
-		total, err := readTally(c.totals)
+		total, err := readTotals(c.totals)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,11 +136,11 @@ func TestSummaryNamesTheLaw(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if total, err = readTally(text); err != nil { // as a resumed run does
+		if total, err = readTotals(text); err != nil { // as a resumed run does
 			t.Fatal(err)
 		}
 		s := summary{Delta: .25}
-		s.setTally(total)
+		s.setTotals(total)
 		if s.Promise != c.want {
 			t.Errorf("promise %q, want %q", s.Promise, c.want)
 		}
@@ -155,19 +155,20 @@ func TestComputingInWords(t *testing.T) {
 	}
 }
 
-func TestSavedInWords(t *testing.T) {
+func TestReadInWords(t *testing.T) {
 	for _, c := range []struct {
 		s    summary
 		want string
 	}{
-		{summary{SearchSummary: tasks.SearchSummary{Queries: 3, Complete: 3, Saving: 14.46}}, "14.5x fewer coordinates than a dense scan"},
-		{summary{SearchSummary: tasks.SearchSummary{Queries: 3, Complete: 3, Saving: 1.1}}, "1.1x fewer coordinates than a dense scan"},
-		{summary{SearchSummary: tasks.SearchSummary{Queries: 3, Complete: 3, Saving: 1}}, "none, as many coordinates as a dense scan"},
-		{summary{SearchSummary: tasks.SearchSummary{Queries: 3, Complete: 3, Saving: .5}}, "none, 2.00x the coordinates of a dense scan"},
-		{summary{SearchSummary: tasks.SearchSummary{Queries: 3, Complete: 3, Saving: .975}}, "none, 1.03x the coordinates of a dense scan"},
+		{summary{SearchSummary: tasks.SearchSummary{Queries: 3, Complete: 3, Saving: 14.46}}, "6.9% of the data"},
+		{summary{SearchSummary: tasks.SearchSummary{Queries: 3, Complete: 3, Saving: 238}}, "0.42% of the data"},
+		{summary{SearchSummary: tasks.SearchSummary{Queries: 3, Complete: 3, Saving: 1.1}}, "91% of the data"},
+		{summary{SearchSummary: tasks.SearchSummary{Queries: 3, Complete: 3, Saving: 1}}, "100% of the data"},
+		{summary{SearchSummary: tasks.SearchSummary{Queries: 3, Complete: 3, Saving: .5}}, "200% of the data"},
+		{summary{SearchSummary: tasks.SearchSummary{Queries: 3, Complete: 3, Saving: .975}}, "103% of the data"},
 		{summary{SearchSummary: tasks.SearchSummary{Queries: 3, Saving: 1}}, "unknown, as no answer was finished"},
 	} {
-		if got := c.s.saved(); got != c.want {
+		if got := c.s.read(); got != c.want {
 			t.Errorf("saving %g, %d complete: %q, want %q", c.s.Saving, c.s.Complete, got, c.want)
 		}
 	}

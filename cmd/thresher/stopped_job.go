@@ -29,6 +29,7 @@ func stoppedJob(ctx context.Context, err error, s stopping) error {
 	var stopped *jobs.StoppedError
 	var vector *dataset.Error
 	var refused *refusedError
+	var other *jobs.FingerprintError
 	switch {
 	// These errors already name the row; the chunk adds nothing.
 	case errors.As(err, &vector) && errors.As(err, &stopped):
@@ -49,6 +50,8 @@ func stoppedJob(ctx context.Context, err error, s stopping) error {
 		return fmt.Errorf("%w; --overwrite starts over", err)
 	case errors.Is(err, jobs.ErrEarlier):
 		return fmt.Errorf("%s: an earlier version of thresher began this, whose answers have another form; that version finishes it, --overwrite starts over", s.progress)
+	case errors.As(err, &other) && differences(other.Recorded, other.Wanted) != "":
+		return fmt.Errorf("%s: was started with %s; --overwrite starts over", s.progress, differences(other.Recorded, other.Wanted))
 	case errors.Is(err, jobs.ErrFingerprint):
 		return fmt.Errorf("%s: was started with other vectors or settings; --overwrite starts over", s.progress)
 	case s.done > 0:

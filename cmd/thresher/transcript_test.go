@@ -44,6 +44,29 @@ func transcript(page string) (steps []step) {
 // halves are the files that the page makes of comments.npy with numpy.
 const halves = `python3 -c 'import numpy as np; x = np.load("comments.npy"); np.save("old.npy", x[:5000]); np.save("new.npy", x[5000:]); np.save("queries.npy", x[::12])'`
 
+// song are the files of notes and a song that the page makes with numpy.
+const song = `python3 -c 'import numpy as np; t = np.arange(4000) / 2000; notes = np.sin(2 * np.pi * np.outer([256, 330, 392, 512, 660, 440, 587], t)); song = np.where(t < 1, np.dot([1, 2, 3, 0, 0, 0, 0], notes), np.dot([0, 0, 3, 2.5, 1.5, 0, 0], notes)); np.save("notes.npy", notes.astype("f4")); np.save("song.npy", song.astype("f4"))'`
+
+// writeSong does what song does.
+func writeSong(t *testing.T) {
+	t.Helper()
+	const rate, length = 2000, 4000
+	hertz := []float64{256, 330, 392, 512, 660, 440, 587}
+	weights := [2][]float64{{1, 2, 3, 0, 0, 0, 0}, {0, 0, 3, 2.5, 1.5, 0, 0}}
+	notes, played := make([]float32, len(hertz)*length), make([]float32, length)
+	for at := range length {
+		sum := 0.
+		for i, f := range hertz {
+			x := math.Sin(2 * math.Pi * (f * (float64(at) / rate)))
+			notes[i*length+at] = float32(x)
+			sum += weights[at/rate][i] * x
+		}
+		played[at] = float32(sum)
+	}
+	clitest.WriteFile(t, ".", "notes.npy", npy(notes, length))
+	clitest.WriteFile(t, ".", "song.npy", npy(played, length))
+}
+
 // run executes a command in the working folder and returns what it prints. The page's
 // here-documents are what they print.
 func (s *step) run(t *testing.T) string {
@@ -58,6 +81,9 @@ func (s *step) run(t *testing.T) string {
 		s.prints = s.prints[end+1:]
 		return ""
 	}
+	if file, ok := strings.CutPrefix(s.shell, "cat "); ok {
+		return string(clitest.ReadFile(t, file))
+	}
 	if s.shell == halves {
 		rows, dim := readNPY(t, "comments.npy")
 		var queries []float32
@@ -69,10 +95,14 @@ func (s *step) run(t *testing.T) string {
 		clitest.WriteFile(t, ".", "queries.npy", npy(queries, dim))
 		return ""
 	}
+	if s.shell == song {
+		writeSong(t)
+		return ""
+	}
 	command, filter, _ := strings.Cut(s.shell, " | ")
 	args := strings.Fields(command)
 	if args[0] != "thresher" {
-		t.Fatalf("line %d: %s: the page's commands are thresher, cat > FILE and %s", s.line, s.shell, halves)
+		t.Fatalf("line %d: %s: the page's commands are thresher, cat > FILE, cat FILE, %s and %s", s.line, s.shell, halves, song)
 	}
 	got := thresher(t, unquoted(args[1:])...)
 	got.WantCode(t, cli.ExitOK)
@@ -138,7 +168,7 @@ func readNPY(t *testing.T, path string) (rows []float32, dim int) {
 
 // What depends on the machine: plans are chosen by its costs, and so is what they read.
 var machineDependent = []struct{ pattern, to string }{
-	{`^(speed|saving|time|memory) .*`, "$1"},
+	{`^(speed|read|time|memory) .*`, "$1"},
 	{`^guarantee  (exact|certain): none wrong`, "guarantee  exact or certain: none wrong"}, // exact if the plan builds nothing
 	{`^(method|guarantee|law) .*`, "$0"},
 	{`plan [^ ]+(, no building)?, `, "plan P, "},
@@ -199,19 +229,29 @@ func TestUsesTranscripts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("searches 5,473 comments several times")
 	}
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "uses.md"))
+	runPage(t, "uses.md")
+}
+
+// TestCollectionsTranscript does so with docs/collections.md.
+func TestCollectionsTranscript(t *testing.T) { runPage(t, "collections.md") }
+
+// TestJoinTranscript does so with docs/join.md.
+func TestJoinTranscript(t *testing.T) { runPage(t, "join.md") }
+
+func runPage(t *testing.T, name string) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", name))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Chdir(t.TempDir())
 	steps := transcript(string(page))
-	if len(steps) < 5 {
+	if len(steps) < 4 {
 		t.Fatalf("the page has %d commands", len(steps))
 	}
 	for _, s := range steps {
 		got := s.run(t)
 		if err := matches(lines(got), lines(strings.Join(s.prints, "\n"))); err != nil {
-			t.Errorf("docs/uses.md:%d: %s\n%v\nall of it:\n%s", s.line, s.shell, err, got)
+			t.Errorf("docs/%s:%d: %s\n%v\nall of it:\n%s", name, s.line, s.shell, err, got)
 		}
 	}
 }

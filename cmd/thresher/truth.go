@@ -61,10 +61,13 @@ sqrt(scores) for l2, 1 - scores for cosine:
 	fs := cmd.Flags()
 	f.add(fs)
 	a.reading.add(fs)
+	f.dtype.add(fs)
+	f.part.add(fs)
 	f.scoreLimits.add(fs, "all vectors (with -k, the k best) that score at least this (distances: at most)")
-	fs.Lookup("out").Usage, fs.Lookup("out").DefValue = "`file` for the ground truth, ending in .ibin, .neighbors.ibin, .ivecs, .npz, .parquet or .jsonl", ""
-	fs.StringVar(&f.scores, "scores", "", "`file` for the scores, ending in .fbin or .fvecs, beside ids without them")
+	fs.Lookup("out").Usage, fs.Lookup("out").DefValue = "`file` for the ground truth, ending in "+endings(dataset.AnswersWritten, "or")+"; .neighbors.ibin is ids without scores", ""
+	fs.StringVar(&f.scores, "scores", "", "`file` for the scores, ending in "+endings(dataset.ScoresWritten, "or")+", beside ids without them")
 	addSettings(cmd, searchSettings()...)
+	refusePublishedFlags(cmd)
 	fs.Lookup("method").Usage += "; here certain or exact"
 	fs.Lookup("method").DefValue, fs.Lookup("k").DefValue = certainByDefault, strconv.Itoa(truthK)
 	return cmd
@@ -73,7 +76,7 @@ sqrt(scores) for l2, 1 - scores for cosine:
 // checkTruth rejects what does not give ground truth.
 func (f *searchFlags) checkTruth(c *config.Config, method batch.Method) error {
 	scores, zipped := dataset.FormatOf(f.scores)
-	answers, _ := dataset.FormatOf(f.out)
+	answers, _ := dataset.AnswersFormOf(f.out)
 	var invalid *batch.RequestError
 	errors.As(tasks.ForTruth(&batch.Request{Method: method, Epsilon: c.Epsilon}), &invalid)
 	switch {
@@ -85,9 +88,9 @@ func (f *searchFlags) checkTruth(c *config.Config, method batch.Method) error {
 		return f.refuse("--%s %w", invalid.Field, invalid.Err)
 	case f.scores == "":
 		return nil
-	case zipped || scores != dataset.FBin && scores != dataset.FVecs:
-		return f.refuse("--scores %s: name ends in neither .fbin nor .fvecs", f.scores)
-	case answers == dataset.JSONL:
+	case zipped || !isFor(scores, dataset.ScoresWritten):
+		return f.refuse("%w", noneOf("scores", f.scores, dataset.ScoresWritten))
+	case answers.Lines:
 		return f.refuse("--scores %s: %s contains the scores", f.scores, f.out)
 	case filepath.Clean(f.scores) == filepath.Clean(f.out) || filepath.Clean(f.scores) == filepath.Clean(f.certificates):
 		return f.refuse("--scores %s: the file is named for something else, too", f.scores)

@@ -8,12 +8,15 @@ type vectorFlags struct {
 	queries, queriesColumn string
 }
 
+// setHelp says what a flag of vectors names besides a file.
+const setHelp = "; or a folder, a pattern such as 'part-*.parquet', or several of these separated by commas, whose files are read as one"
+
 // atomsHelp describes --vectors.
-const atomsHelp = "`file` of vectors to search, or a collection made by build (NAME.thresher, whose ids are in NAME.thresher.ids.npz if that lies beside it); - is standard input"
+const atomsHelp = "`file` of vectors to search" + setHelp + "; or a collection made by build (NAME.thresher, whose ids are in NAME.thresher.ids.npz if that lies beside it); - is standard input"
 
 func (f *vectorFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.atoms, "vectors", "", atomsHelp)
 	fs.StringVar(&f.atomsColumn, vectorsColumnFlag, "", columnHelp("the vectors"))
-	fs.StringVar(&f.queries, "queries", "", "`file` of queries; - is standard input")
+	fs.StringVar(&f.queries, "queries", "", "`file` of queries"+setHelp+"; - is standard input")
 	fs.StringVar(&f.queriesColumn, "queries-column", "", columnHelp("the queries"))
 }

@@ -28,6 +28,7 @@ type verifyFlags struct {
 	excludeSelf           bool
 	ignoreScores          bool
 	strictDelta, json     bool
+	dtype                 dtypeFlag
 }
 
 func newVerifyCommand(a *app) *cobra.Command {
@@ -46,7 +47,7 @@ used. An answer is malformed if its length is wrong, if a vector does not exist,
 repeated or is the query itself, or if a score is not the vector's. A partial answer, cut
 short by a deadline, is checked against its open bound, and malformed without one.
 
-Answers that search made with --exclude, --max-score, --k-column and the like are checked
+Answers that search made with --exclude, --filter, --k-column and the like are checked
 with the same flags.
 
 Each answer is held to its own certificate, in .jsonl answers or in the file written by
@@ -85,18 +86,20 @@ lack the same vector once.`,
 	f.goalFlags.add(fs)
 	a.reading.add(fs)
 	fs.StringVar(&f.ids, "ids", "", "`column` of the vectors' ids that the answers and --exclude use (default: row numbers, and for texts the column id)")
-	fs.StringVar(&f.answers, "answers", "", "`file` of answers (.jsonl, .npz, .npy, .parquet, .ivecs, .ibin, .json, .csv)")
+	fs.StringVar(&f.answers, "answers", "", "`file` of answers ("+endingsOf(dataset.AnswersRead)+", .json)")
 	fs.StringVar(&f.certificates, "certificates", "", "`file` of certificates that search --certificates wrote")
 	fs.Int64Var(&f.sample, "sample", 0, "check this many queries, drawn by --seed; 0 = all")
 	fs.StringVar(&f.guarantee, "guarantee", "", "guarantee of answers without certificates: exact, certain, probabilistic or heuristic (default: what their file states, or exact)")
 	fs.StringVar(&f.require, "require", "", "least guarantee of certificates: exact (none of the k best missing), certain (within epsilon) or probabilistic")
 	fs.IntVarP(&f.k, "k", "k", 0, "k of the search; 0 = the length of the longest answer")
 	f.scoreLimits.add(fs, "the answers are all vectors that score at least this (distances: at most)")
+	f.dtype.add(fs)
 	fs.BoolVar(&f.excludeSelf, "exclude-self", false, "query j is vector j, which is checked, and must not be among its answers")
 	fs.BoolVar(&f.ignoreScores, "ignore-scores", false, "check only which vectors were returned, not their scores")
 	fs.BoolVar(&f.strictDelta, "strict-delta", false, "exit code 1 for any wrong answer, though delta allows some")
 	fs.BoolVar(&f.json, "json", false, "report as one JSON object on stdout")
 	addSettings(cmd, "metric", "delta", "epsilon", "seed", "threads", "chunk", "dense_limit", "read_limit")
+	refusePublishedFlags(cmd)
 	fs.Lookup("delta").Usage = "the greatest that certificates may grant (default: any); without certificates, that of the answers' --guarantee (0.01)"
 	fs.Lookup("epsilon").Usage = "the greatest that certificates may grant, in score units (default: any); without certificates, that of the answers (0)"
 	fs.Lookup("chunk").Usage = "queries checked together"
@@ -132,8 +135,9 @@ type verification struct {
 	*app
 	flags   *verifyFlags
 	oracle  *verify.Oracle
-	rows    []float32 // of the atoms, as they are searched
-	dim, n  int       // of the atoms
+	rows    []float32              // of the atoms, as they are searched; nil if they are kept
+	kept    *collection.Collection // the atoms, if they are kept as float64
+	dim, n  int                    // of the atoms
 	metric  collection.Metric
 	origin  []float64     // that the atoms are relative to
 	rounded float64       // the largest change of a coordinate of atoms and queries that float32 does not hold
@@ -148,6 +152,7 @@ type verification struct {
 	certified int64
 	in        input // the answers
 	inAtoms   input
+	layout    dataset.Layout // of the atoms
 	answers   *answerReader
 	atoms     atomIDs
 	terms     verify.Terms // of all answers
@@ -159,17 +164,21 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	atoms, err := a.openInput(ctx, "vectors", f.atoms)
+	if err := f.filter.parse(); err != nil {
+		return err
+	}
+	atoms, err := a.openVectors(ctx, "vectors", f.atoms)
 	if err != nil {
 		return err
 	}
 	defer atoms.remove()
-	atoms.ids, atoms.except = f.ids, f.columns()
-	in, err := a.openInput(ctx, "queries", f.queries)
+	atoms.ids, atoms.except = f.ids, append(f.columns(), f.filter.columns()...)
+	in, err := a.openVectors(ctx, "queries", f.queries)
 	if err != nil {
 		return err
 	}
 	defer in.remove()
+	in.except = f.filter.columns()
 	if in, err = atoms.alike(in, f.atomsColumn); err != nil {
 		return err
 	}
@@ -185,6 +194,7 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 		return err
 	}
 	defer v.in.remove()
+	v.in.queries = in.asked(ctx, queries, f.queriesColumn, append(f.columns(), f.ids)...)
 	if f.certificates != "" {
 		if v.certificates, err = a.openInput(ctx, "certificates", f.certificates); err != nil {
 			return err
@@ -214,6 +224,9 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 	if err := v.survey(ctx); err != nil {
 		return err
 	}
+	if v.request.Filter, err = f.filter.rows(ctx, a, atoms, f.atomsColumn, v.layout, v.n); err != nil {
+		return err
+	}
 	if v.goals, err = a.openGoals(ctx, &f.goalFlags, in, v.exclude, v.report.Queries, v.request.K, v.metric); err != nil {
 		return err
 	}
@@ -225,7 +238,7 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 			return err
 		}
 	}
-	if err := v.check(ctx, newQueryChunks(in, queries, a.Config.Chunk).relativeTo(v.origin).keepRests(v.given).forAnswers(v.longest)); err != nil {
+	if err := v.check(ctx, v.chunksOf(in, queries).forAnswers(v.longest)); err != nil {
 		return err
 	}
 	return v.print()
@@ -241,6 +254,7 @@ func (v *verification) loadOracle(ctx context.Context, in input, dim int, querie
 		return nil, err
 	}
 	var rows, rests []float32
+	var kept *collection.Collection // of float64
 	var have int
 	free := func() error { return nil }
 	v.atoms = atomIDs{file: in.name, column: v.flags.ids}
@@ -255,7 +269,12 @@ func (v *verification) loadOracle(ctx context.Context, in input, dim int, querie
 		if v.atoms.names, v.atoms.found, err = in.savedIDs(c.N); err != nil {
 			return nil, errors.Join(err, c.Close())
 		}
-		rows, have, free = c.Rows, c.Dim, c.Close
+		have, free = c.Dim, c.Close
+		if c.Float64() {
+			kept = c
+		} else {
+			rows = c.Floats()
+		}
 		v.origin, v.change = c.Origin, c.Change.Largest
 	} else {
 		r, err := in.open(&dataset.Options{Column: v.flags.atomsColumn, IDs: v.flags.ids, FindIDs: true, Except: v.flags.columns(), Centre: metric.Differences()})
@@ -263,29 +282,76 @@ func (v *verification) loadOracle(ctx context.Context, in input, dim int, querie
 			return nil, err
 		}
 		defer r.Close()
-		m, err := dataset.Drain(ctx, dataset.KeepRests(r))
-		if err != nil {
-			return nil, in.named(err)
+		v.layout = dataset.LayoutOf(r)
+		v.report.VectorColumns = v.layout.String()
+		have = r.Dim()
+		if t, ok := r.(dataset.TypedReader); ok && t.Elem() == dataset.ElemFloat64 && v.flags.dtype.Elem == dataset.ElemFloat64 {
+			kept, err = v.readKept(ctx, in, r, metric)
+		} else {
+			rows, rests, err = v.readRounded(ctx, in, r)
 		}
-		if err := dataset.CheckIDs(in.name, m.IDs); err != nil {
+		if err != nil {
 			return nil, err
 		}
-		v.report.VectorColumns = dataset.LayoutOf(r).String()
-		v.origin, v.change = dataset.OriginOf(r), dataset.ChangeOf(r).Largest
-		rows, have, v.atoms.names, rests = m.Data, m.Dim, m.IDs, m.Rests
 	}
 	if have != dim {
 		return nil, errors.Join(fmt.Errorf("%s has vectors of dimension %d, %s of dimension %d", in.name, have, queries.name, dim), free())
 	}
-	if v.oracle, err = verify.NewOracle(rows, dim, metric, v.Config.Threads); err != nil {
+	v.rows, v.dim, v.n, v.metric, v.kept = rows, dim, len(rows)/dim, metric, kept
+	if kept != nil {
+		v.n = kept.N
+		v.oracle, err = verify.NewOracleOf(kept, v.Config.Threads)
+	} else {
+		v.oracle, err = verify.NewOracle(rows, dim, metric, v.Config.Threads)
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", in.name, err), free())
 	}
 	if err := v.oracle.AddRests(rests); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", in.name, err), free())
 	}
-	v.given, v.rounded = !in.isCollection(), v.change
-	v.rows, v.dim, v.n, v.metric = rows, dim, len(rows)/dim, metric
+	v.given, v.rounded = !in.isCollection() && (in.folder == nil || v.change == 0), v.change
 	return free, nil
+}
+
+// readRounded reads the atoms in float32, with what that takes from them.
+func (v *verification) readRounded(ctx context.Context, in input, r dataset.Reader) (rows, rests []float32, err error) {
+	m, err := dataset.Drain(ctx, dataset.KeepRests(r))
+	if err != nil {
+		return nil, nil, in.named(err)
+	}
+	if err := in.checkNames(m.IDs); err != nil {
+		return nil, nil, dataset.Placed(r, err)
+	}
+	v.origin, v.change = dataset.OriginOf(r), dataset.ChangeOf(r).Largest
+	v.atoms.names = m.IDs
+	return m.Data, m.Rests, nil
+}
+
+// readKept reads atoms that are kept as float64.
+func (v *verification) readKept(ctx context.Context, in input, r dataset.Reader, metric collection.Metric) (*collection.Collection, error) {
+	rows, ids, err := dataset.DrainVectors(ctx, r, dataset.ElemFloat64)
+	if err != nil {
+		return nil, in.named(err)
+	}
+	if err := in.checkNames(ids); err != nil {
+		return nil, dataset.Placed(r, err)
+	}
+	v.atoms.names = ids
+	c, err := collection.BuildVectors(ctx, rows, &collection.Options{Metric: metric, Threads: v.Config.Threads, NoCodes: true})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", in.name, err)
+	}
+	return c, nil
+}
+
+// chunksOf reads the queries as the oracle compares them.
+func (v *verification) chunksOf(in input, queries dataset.Reader) *queryChunks {
+	src := newQueryChunks(in, queries, v.Config.Chunk)
+	if v.kept != nil {
+		return src.forAtoms(v.kept)
+	}
+	return src.relativeTo(v.origin).keepRests(v.given)
 }
 
 // survey counts the answers and, without -k, determines k from them.

@@ -33,9 +33,9 @@ type answerReader struct {
 
 // openAnswers opens the answers to verify.
 func (v *verification) openAnswers() (*answerReader, error) {
-	results, err := dataset.OpenResults(v.in.path, v.in.budget())
+	results, err := v.in.openResults()
 	if err != nil {
-		return nil, v.in.named(err)
+		return nil, err
 	}
 	r := &answerReader{in: v.in, results: results, name: v.in.name, atoms: &v.atoms, scores: !v.flags.ignoreScores, metric: &v.metric}
 	r.otherwise = v.assumed()

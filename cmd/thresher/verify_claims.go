@@ -32,7 +32,7 @@ func (v *verification) setTerms() {
 func (v *verification) drawn(src *queryChunks) *drawnQueries {
 	d := &drawnQueries{app: v.app, source: src, doing: "verifying", answers: v.in, atoms: v.inAtoms, total: v.report.Queries, sample: v.flags.sample, goals: v.goals}
 	if v.flags.excludeSelf {
-		d.selves = v.rows
+		d.selves, d.kept = v.rows, v.kept
 	}
 	return d
 }

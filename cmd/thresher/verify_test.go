@@ -439,7 +439,9 @@ func TestVerifyNamedAtoms(t *testing.T) {
 		{"one that is not", atoms, clitest.WriteFile(t, dir, "o.csv", []byte("query_id,distance,id\n0,-3,a\n0,-2,b\n1,-1,c\n1,-4,b\n")), nil, cli.ExitWrong, "query 1: states a score that is not its vector's"},
 		{"a scale that is not known", atoms, clitest.WriteFile(t, dir, "s.csv", []byte("query_id,distance,id\n0,-33,a\n0,-22,b\n1,-22,c\n1,-44,b\n")), nil, cli.ExitOK, "on a scale that is not known"},
 		{"scores ignored", atoms, clitest.WriteFile(t, dir, "d.csv", distances), []string{"--ignore-scores"}, cli.ExitOK, "2 of 2 answers"},
-		{"a query missing", atoms, clitest.WriteFile(t, dir, "m.csv", []byte("query,id\n1,a\n")), nil, cli.ExitInput, "without gaps"},
+		{"a query without hits", atoms, clitest.WriteFile(t, dir, "m.csv", []byte("query,id\n1,b\n")), nil, cli.ExitWrong, "0 vectors where 1 were asked for"},
+		{"a query beyond", atoms, clitest.WriteFile(t, dir, "y.csv", []byte("query,id\n2,a\n")), nil, cli.ExitInput, "a row is of query 2, and there are 2 queries"},
+		{"texts that are row numbers", bare, qdrant(`"0"`, `"1"`, `"1"`, `"2"`), nil, cli.ExitOK, "2 of 2 answers"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			args := []string{"verify", "--vectors", c.atoms, "--metric", "ip", "--queries", queries, "--answers", c.answers, "--guarantee", "exact"}

@@ -156,7 +156,12 @@ func (d *devices) chosen(ctx context.Context, c *collection.Collection) (*worker
 	if err != nil {
 		return nil, err
 	}
-	return &worker.Device{Backend: b, Engine: o, Unused: func(instead error) []string { return d.pool.unusedGPUs([]error{instead}) }}, nil
+	return &worker.Device{Backend: b, Engine: o, Unused: func(instead error) []string {
+		if instead == nil && d.pool.card != nil && c.Float64() {
+			instead = collection.ErrFloat64
+		}
+		return d.pool.unusedGPUs([]error{instead})
+	}}, nil
 }
 
 // startPool opens the pool, unless it is open. The caller holds mu.

@@ -2,6 +2,7 @@ package arms
 
 import (
 	"context"
+	"fmt"
 
 	"thresher/backend"
 	"thresher/collection"
@@ -43,6 +44,9 @@ func NewBatch(r *Resident) *Batch { return &Batch{Resident: r} }
 // earlier queries is reused. After an error End need not be called.
 func (x *Batch) Begin(ctx context.Context, q backend.Queries, goals []backend.Goal) error {
 	c, m := x.C, q.M
+	if c.Float64() != (q.Given != nil) || q.Given != nil && len(q.Given) != m*c.Dim {
+		return fmt.Errorf("%d values of %d queries as given, for rows of %v", len(q.Given), m, c.Elem())
+	}
 	if cap(x.Queries) < m {
 		x.Queries = append(x.Queries[:cap(x.Queries)], make([]Query, m-cap(x.Queries))...)
 	}

@@ -7,6 +7,7 @@ import (
 	"thresher/backend/looks"
 	"thresher/collection"
 	"thresher/cpu/topk"
+	"thresher/simd"
 )
 
 // prepareQueries prepares queries lo to hi-1 of a batch, but for what only looks read.
@@ -21,7 +22,11 @@ func (x *Batch) prepareQueries(q backend.Queries, goals []backend.Goal, lo, hi i
 		scale := c.Metric.Factor(norm)
 		prep := collection.Query{Exp: c.Metric.Exponent(norm * scale)}
 		prep.Norm = math.Ldexp(norm*scale, -prep.Exp) * collection.Up
-		x.Queries[j].prepareQuery(x, q.Row(j), &goals[j], prep, squares, scale, norm, x.scaled[j*c.Dim:(j+1)*c.Dim])
+		s := &x.Queries[j]
+		s.prepareQuery(x, q.Row(j), &goals[j], prep, squares, scale, norm, x.scaled[j*c.Dim:(j+1)*c.Dim])
+		if q.Given != nil {
+			s.takeGiven(q.Given[j*c.Dim:(j+1)*c.Dim:(j+1)*c.Dim], math.Sqrt(squares))
+		}
 	}
 }
 
@@ -53,11 +58,21 @@ func (s *Query) prepareQuery(x *Batch, q []float32, g *backend.Goal, prep collec
 	f := math.Ldexp(1, -power)
 	s.Squares *= f * f
 	s.Kern.Widen(scaled, q, f)
+	s.scored, s.scoredSquares = scaled, s.Squares
 	s.Conversion = looks.NewConversion(s.C, norm, s.Exp)
 	s.epsilon = math.Ldexp(g.Epsilon, -exp)
 	s.Floor, s.Ceiling = math.Ldexp(g.Floor, -exp), math.Ldexp(g.Ceiling, -exp)
 	if math.Ldexp(s.Ceiling, exp) > g.Ceiling { // a subnormal number was rounded up
 		s.Ceiling = math.Nextafter(s.Ceiling, math.Inf(-1))
 	}
+	s.Tau = s.Conversion.Threshold(s.Floor)
+}
+
+// takeGiven makes s score rows of float64 for the query as it was given, which s retains; length is that of the query
+// rounded to float32.
+func (s *Query) takeGiven(given []float64, length float64) {
+	s.scored, s.scoredSquares = given, simd.SumSquares64(given)
+	s.ToScore = math.Ldexp(1, -s.Exp)
+	s.Conversion = s.Conversion.Rounded(s.C, length, s.Exp)
 	s.Tau = s.Conversion.Threshold(s.Floor)
 }

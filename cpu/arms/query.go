@@ -21,18 +21,20 @@ const PanelAtoms = collection.PanelAtoms
 // bounds and thresholds have the product form (score.go). Answers hold search scores
 // without that factor.
 type Query struct {
-	Team    *threads.Team // of the run that it belongs to
-	C       *collection.Collection
-	Kern    simd.Kernels
-	Goal    backend.Goal
-	Exp     int
-	PerUnit float64   // 2^-Exp
-	Q       []float64 // the query as given times a power of two (1 for squared differences), which keeps it exact
-	Unit    float64   // factor from Q to the query of the bounds: scaling, and normalisation if the metric asks for it
-	ToScore float64   // factor from scores of Q to scores times 2^-Exp
-	Squares float64   // |Q|^2, a canonical sum
-	Scale   float64   // 1/|Q| for cosine, else 1
-	Prep    collection.Query
+	Team          *threads.Team // of the run that it belongs to
+	C             *collection.Collection
+	Kern          simd.Kernels
+	Goal          backend.Goal
+	Exp           int
+	PerUnit       float64   // 2^-Exp
+	Q             []float64 // the query as given times a power of two (1 for squared differences), which keeps it exact
+	Unit          float64   // factor from Q to the query of the bounds: scaling, and normalisation if the metric asks for it
+	Squares       float64   // |Q|^2, a canonical sum
+	ToScore       float64   // factor from scores of what is scored to scores times 2^-Exp
+	scored        []float64 // what rows are scored for: Q or, if rows are of float64, the query as given
+	scoredSquares float64   // |scored|^2, a canonical sum
+	Scale         float64   // 1/|Q| for cosine, else 1
+	Prep          collection.Query
 
 	epsilon        float64
 	Floor, Ceiling float64

@@ -6,7 +6,6 @@ import (
 
 	"thresher/backend/looks"
 	"thresher/cpu/topk"
-	"thresher/simd"
 )
 
 // A query has scores on two scales, which differ for squared differences only. Answers are
@@ -112,31 +111,21 @@ func (s *Query) SearchScores(out []float64, rows []uint32) { s.SearchScoresOf(ou
 
 // SearchScoresOf is SearchScores; near says that most of the rows are in a cache.
 func (s *Query) SearchScoresOf(out []float64, rows []uint32, near bool) {
-	sums := simd.Kernels.Dots
-	switch {
-	case s.C.Metric.Differences() && near:
-		sums = simd.Kernels.SquaredDistancesNear
-	case s.C.Metric.Differences():
-		sums = simd.Kernels.SquaredDistances
-	case near:
-		sums = simd.Kernels.DotsNear
-	}
-	sums(s.Kern, out, s.C.Rows, s.C.Dim, rows, s.Q)
-	s.C.ScoresOf(out[:len(rows)], rows, s.Squares, s.ToScore)
+	s.C.Sums(s.Kern, out, rows, s.scored, near)
+	s.C.ScoresOf(out[:len(rows)], rows, s.scoredSquares, s.ToScore)
 }
 
 // SearchScore returns the search score of a row, by number.
 func (s *Query) SearchScore(row uint32) float64 {
-	if s.C.Metric.Differences() {
-		return s.ScoreOfSum(row, s.Kern.SquaredDistance(s.C.Row(int(row)), s.Q))
-	}
-	return s.ScoreOfSum(row, s.Kern.Dot(s.C.Row(int(row)), s.Q))
+	var sum [1]float64
+	s.C.Sums(s.Kern, sum[:], []uint32{row}, s.scored, true)
+	return s.ScoreOfSum(row, sum[0])
 }
 
-// ScoreOfSum returns the search score of a row from x, its product with q or squared distance
+// ScoreOfSum returns the search score of a row from x, its product with what is scored or squared distance
 // from it.
 func (s *Query) ScoreOfSum(row uint32, x float64) float64 {
-	return s.C.ScoreOf(int(row), x, s.Squares) * s.ToScore
+	return s.C.ScoreOf(int(row), x, s.scoredSquares) * s.ToScore
 }
 
 // certainlyReachesFloor reports whether an atom of this lower bound must reach the floor.

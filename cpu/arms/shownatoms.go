@@ -77,9 +77,7 @@ func (s *Query) CountShownFrom(p int) int {
 	lo := s.firstShown(p)
 	n := max(0, s.C.N-lo)
 	if s.Goal.Filter != nil {
-		all := s.Goal.Filter.Atoms()
-		from, _ := slices.BinarySearch(all, uint32(lo))
-		n = len(all) - from
+		n = s.Goal.Filter.LenFrom(lo)
 	}
 	return n - s.CountShowable(s.hiddenFrom(lo))
 }

@@ -16,7 +16,7 @@ func (d *rowRange) multiplyFew(scans *Scans, w *scratch, terms *terms, lo, hi in
 	tests.dots = topk.Grow(tests.dots, queries*fewTile)
 	step := dim
 	far := terms.far && d.exact == nil
-	if d.rows != nil || far { // rows are copied
+	if d.rows != nil || far || scans.C.Rows == nil { // rows are copied
 		step = tileCoords
 	}
 	for from := 0; from < dim; from += step {
@@ -41,10 +41,10 @@ func (d *rowRange) testColumn(scans *Scans, tests *tests, terms *terms, slot, lo
 		if mask == 0 {
 			continue
 		}
-		if tests.plain && d.rows == nil {
+		if tests.plain {
 			from := 64 * word
 			to := min(from+64, len(dots))
-			tests.addColumn(scans, d.js[slot], slot, mask, lo+from, dots[from:], 1, scale[from:to], size[from:to], offset[from:to])
+			d.addColumn(scans, tests, d.js[slot], slot, mask, lo+from, dots[from:], 1, scale[from:to], size[from:to], offset[from:to])
 			continue
 		}
 		for ; mask != 0; mask &= mask - 1 {

@@ -50,6 +50,9 @@ func (x *Scans) chooseErrors(ctx context.Context, queries []int, passes []pass) 
 	for _, j := range queries {
 		x.queries[j].dots = byNorms
 	}
+	if x.C.Float64() { // whose rounded rows tell nothing of scores without error
+		return
+	}
 	c := x.r.traits(ctx, len(queries))
 	if c == nil || !c.nonNegative && c.grain == 0 {
 		return

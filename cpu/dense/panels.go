@@ -90,12 +90,11 @@ func (d *rowRange) multiplyTile(x *Scans, w *scratch, t *terms, lo, hi int) {
 // addTested adds the rows of a tile, from row lo of the pass on, to the pending rows of the packed
 // queries whose threshold they may reach.
 func (d *rowRange) addTested(x *Scans, s *tests, t *terms, lo int, scale, size, offset []float32) {
-	js := d.js[:s.packed]
-	if s.plain && d.rows == nil {
-		s.addPassed(x, js, s.width, lo, scale, size, offset)
+	if s.plain {
+		d.addPassed(x, s, lo, scale, size, offset)
 		return
 	}
-	queries := ^uint64(0) >> (64 - len(js)) // without the padding
+	queries := ^uint64(0) >> (64 - s.packed) // without the padding
 	for i, mask := range s.masks[:len(scale)] {
 		if mask &= queries; mask == 0 {
 			continue

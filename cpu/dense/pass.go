@@ -134,23 +134,40 @@ func (d *pass) rowNumbers(w *scratch, lo, hi int) []uint32 {
 }
 
 // coordinates returns coordinates from to from+n-1 of the pass's rows lo to hi-1, ld floats
-// apart. They are in place, or copied to the scratch if the rows are not contiguous or are
-// taken less a far centre.
+// apart. They are in place, or copied to the scratch if the rows are not contiguous, are of another type than
+// Float32, or are taken less a far centre.
 func (d *pass) coordinates(c *collection.Collection, s *tests, far bool, lo, hi, from, n int) (rows []float32, ld int) {
-	if d.rows == nil && !far {
+	if d.rows == nil && !far && c.Rows != nil {
 		return c.Rows[lo*c.Dim+from:], c.Dim
 	}
 	s.gathered = topk.Grow(s.gathered, (hi-lo)*n)
+	if d.rows == nil && !far && n == c.Dim {
+		c.Read(s.gathered, lo*c.Dim)
+		return s.gathered, n
+	}
+	ahead := gatherAhead(c.Dim * c.Elem().Size())
 	for i := range hi - lo {
+		if next := lo + i + ahead; d.rows != nil && from == 0 && next < len(d.rows) {
+			c.PrefetchRow(int(d.rows[next]))
+		}
 		row, to := d.rowAt(lo+i), s.gathered[i*n:(i+1)*n]
-		if far {
+		switch {
+		case far:
 			c.Relative(to, row, from)
-		} else {
+		case c.Rows != nil:
 			copy(to, c.Rows[row*c.Dim+from:])
+		default:
+			c.Read(to, row*c.Dim+from)
 		}
 	}
 	return s.gathered, n
 }
+
+// gatherAhead is how many rows of so many bytes lie between a row that is copied and one whose reading begins.
+func gatherAhead(rowBytes int) int { return max(2, gatherBytes/rowBytes) }
+
+// gatherBytes is how many bytes of rows are on their way while rows are gathered.
+const gatherBytes = 2 << 10
 
 // rowTerms returns the terms of the pass's rows lo to hi-1; the scratch or t owns the slices.
 func (d *pass) rowTerms(s *tests, t *terms, lo, hi int) (scale, size, offset []float32) {

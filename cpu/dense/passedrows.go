@@ -6,23 +6,24 @@ import (
 	"thresher/cpu/topk"
 )
 
-// addPassed adds the rows of a tile, from row lo on, that passed the test to the pending rows of the
-// queries js. The scan must be plain. It takes one query after the other, because lists of 64 queries
+// addPassed adds the rows of a tile, from row lo of the pass on, that passed the test to the pending rows of
+// the packed queries. The scan must be plain. It takes one query after the other, because lists of 64 queries
 // that grow by turns displace each other in the first-level cache.
-func (s *tests) addPassed(x *Scans, js []int, width, lo int, scale, size, offset []float32) {
+func (d *rowRange) addPassed(x *Scans, s *tests, lo int, scale, size, offset []float32) {
+	width := s.width
 	for from := 0; from < len(scale); from += 64 {
 		n := min(64, len(scale)-from)
 		if countBits(s.masks[from:from+n]) <= sparsePassed {
-			s.addSparse(x, js, width, lo, from, s.masks[from:from+n], scale, size, offset)
+			d.addSparse(x, s, lo, from, s.masks[from:from+n], scale, size, offset)
 			continue
 		}
 		var passed [64]uint64 // by row, then by query
 		copy(passed[:], s.masks[from:from+n])
 		transposeBits(&passed)
 		dots, scale, size, offset := s.dots[from*width:][:n*width], scale[from:from+n], size[from:from+n], offset[from:from+n]
-		for e, j := range js {
+		for e, j := range d.js[:s.packed] {
 			if mask := passed[e&63]; mask != 0 {
-				s.addColumn(x, j, e, mask, lo+from, dots[e:], width, scale, size, offset)
+				d.addColumn(x, s, j, e, mask, lo+from, dots[e:], width, scale, size, offset)
 			}
 		}
 	}
@@ -41,14 +42,15 @@ func countBits(masks []uint64) (n int) {
 }
 
 // addSparse is addPassed for the rows of masks, from row from of the tile on, one product after the other.
-func (s *tests) addSparse(x *Scans, js []int, width, lo, from int, masks []uint64, scale, size, offset []float32) {
+func (d *rowRange) addSparse(x *Scans, s *tests, lo, from int, masks []uint64, scale, size, offset []float32) {
+	width, js := s.width, d.js[:s.packed]
 	queries := ^uint64(0) >> (64 - len(js)) // without the padding
 	for i, mask := range masks {
 		if mask &= queries; mask == 0 {
 			continue
 		}
 		i += from
-		row, dots, scale, size, offset := uint32(lo+i), s.dots[i*width:][:width], scale[i], size[i], offset[i]
+		row, dots, scale, size, offset := uint32(d.rowAt(lo+i)), s.dots[i*width:][:width], scale[i], size[i], offset[i]
 		for ; mask != 0; mask &= mask - 1 {
 			e := bits.TrailingZeros64(mask) & 63
 			// The same operations as in the test.
@@ -64,17 +66,22 @@ func (s *tests) addSparse(x *Scans, js []int, width, lo, from int, masks []uint6
 	}
 }
 
-// addColumn adds those of up to 64 rows, from row lo on, whose bit is set in mask to the pending rows of
+// addColumn adds those of up to 64 rows, from row lo of the pass on, whose bit is set in mask to the pending rows of
 // query j, e of the pass. Its products with them are ld floats apart.
-func (s *tests) addColumn(x *Scans, j, e int, mask uint64, lo int, dots []float32, ld int, scale, size, offset []float32) {
+func (d *rowRange) addColumn(x *Scans, s *tests, j, e int, mask uint64, lo int, dots []float32, ld int, scale, size, offset []float32) {
 	r, q := &s.pending[e], &x.queries[j]
 	r.Reserve(64)
 	at := len(r.IDs)
 	room := at + 64 + topk.Overrun
 	n, odd := q.Kern.ListColumn(r.IDs[at:room], r.Bounds[at:room], mask, dots, ld, s.margin[e], s.factor[e], scale, size, offset, uint32(lo))
 	r.Truncate(at + n)
+	if d.rows != nil {
+		for i, k := range r.IDs[at:] {
+			r.IDs[at+i] = d.rows[k]
+		}
+	}
 	for ; odd != 0; odd &= odd - 1 { // the products overflowed, or have no error bound
-		row := uint32(lo + bits.TrailingZeros64(odd))
+		row := uint32(d.rowAt(lo + bits.TrailingZeros64(odd)))
 		s.addScored(q, e, []uint32{row}, []float64{q.SearchScore(row)})
 	}
 }

@@ -32,7 +32,7 @@ func TestTransposeBits(t *testing.T) {
 }
 
 // TestAddPassed: the rows that pass are listed with their bounds, in ascending order for each query,
-// whether few or many pass.
+// whether few or many pass, and whether all rows are read or those of a list.
 func TestAddPassed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		kern := rapid.SampledFrom(simd.Available()).Draw(t, "kernels")
@@ -49,6 +49,14 @@ func TestAddPassed(t *testing.T) {
 			s.margin[e], s.factor[e] = rng.Float32(), rng.Float32()
 		}
 		const lo = 1000
+		d := &rowRange{pass: &pass{js: js}}
+		if rapid.Bool().Draw(t, "gathered") {
+			d.rows = make([]uint32, lo+n)
+			for i := range d.rows {
+				d.rows[i] = uint32(3*i + rng.IntN(3))
+			}
+		}
+		s.packed, s.width = m, width
 		want := make([]topk.Entries, m)
 		for i := range s.masks {
 			for e := range width { // bits of the padding may be set, too
@@ -58,11 +66,11 @@ func TestAddPassed(t *testing.T) {
 				s.masks[i] |= 1 << e
 				if e < m {
 					bound := float32(s.dots[i*width+e]*scale[i]) + float32(s.margin[e]*size[i]) + float32(offset[i]*s.factor[e])
-					want[e].IDs, want[e].Bounds = append(want[e].IDs, uint32(lo+i)), append(want[e].Bounds, bound)
+					want[e].IDs, want[e].Bounds = append(want[e].IDs, uint32(d.rowAt(lo+i))), append(want[e].Bounds, bound)
 				}
 			}
 		}
-		s.addPassed(x, js, width, lo, scale, size, offset)
+		d.addPassed(x, s, lo, scale, size, offset)
 		for e := range js {
 			if got := s.pending[e]; !slices.Equal(got.IDs, want[e].IDs) || !slices.Equal(got.Bounds, want[e].Bounds) {
 				t.Fatalf("query %d of %d: %v, want %v", e, m, got, want[e])

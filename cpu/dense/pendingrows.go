@@ -50,7 +50,7 @@ func (s *tests) lowerBoundFrom(q *Query, t *terms, e int, least float32) float64
 	if q.dots != byNorms {
 		return s.lowerOf(q, e, least)
 	}
-	return float64(least) - 2*float64(s.margin[e])*t.greatest - t.greatestGap*float64(s.factor[e]) - s.shift[e] - q.tiny()
+	return float64(least) - 2*float64(s.margin[e])*t.greatest - t.maxGap*float64(s.factor[e]) - s.shift[e] - q.tiny()
 }
 
 // RaiseTo raises the threshold of query e to a bound in the product form that k rows reach, and

@@ -99,7 +99,7 @@ func (d *pass) scan(x *Scans) way {
 	switch {
 	case d.wantsAll(x) && d.exact == nil:
 		return scoreEach
-	case len(d.js) <= exactQueries && (few == 0 || d.rows != nil && len(d.rows)*gatherExact < x.C.N):
+	case len(d.js) <= exactQueries && (few == 0 || d.rows != nil):
 		return scoreEach
 	case len(d.js) <= few:
 		return fewWide

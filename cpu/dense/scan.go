@@ -19,10 +19,9 @@ const (
 	minRows, firstRows = 16, 64
 	// spareRows is how many rows more than 2 k a query has pending before its threshold is raised.
 	spareRows = 16
-	// exactQueries is the number of queries up to which a pass scores every row exactly if the
-	// products of few queries have no kernel, or if it gathers so few rows that the terms of all rows
-	// are not worth their time: fewer than one in gatherExact.
-	exactQueries, gatherExact = 2, 64
+	// exactQueries is the number of queries up to which a pass scores every row exactly if the products of few
+	// queries have no kernel, or if it gathers rows: copying them takes more than their scores do.
+	exactQueries = 2
 	// maxPending is the number of pending rows from which a query scores them, if it is more
 	// than 3/2 k: more than that are left only if the test cannot separate them.
 	maxPending = 4096

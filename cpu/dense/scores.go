@@ -3,6 +3,7 @@ package dense
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 
 	"thresher/cpu/topk"
@@ -100,8 +101,13 @@ func (w *scratch) bestOf(q *Query, list []topk.Scored) []topk.Scored {
 // and ceiling, and raises the threshold.
 func (s *tests) addScored(q *Query, e int, rows []uint32, scores []float64) {
 	best := &s.tops[e]
+	scores = scores[:len(rows)]
+	worst := math.Inf(-1) // below which no row is among the best
+	if best.Full() {
+		worst = best.Worst().Score
+	}
 	for i, row := range rows {
-		if q.AnswersWith(scores[i]) {
+		if scores[i] >= worst && q.AnswersWith(scores[i]) {
 			best.Push(topk.Scored{Score: scores[i], Row: row})
 		}
 	}

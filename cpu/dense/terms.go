@@ -15,9 +15,9 @@ type terms struct {
 	offset  []float32 // upper bound of the offset
 	// greatest is the greatest of the sizes that are finite.
 	greatest float64
-	// greatestGap is the greatest distance from the true offset to the bound of offset.
-	greatestGap float64
-	far         bool // the centre is far from zero (collection.Far)
+	// maxGap is the greatest distance from the true offset to the bound of offset.
+	maxGap float64
+	far    bool // the centre is far from zero (collection.Far)
 }
 
 // terms returns the terms, computed at first use.
@@ -45,7 +45,7 @@ func (r *Rows) terms() *terms {
 			if c.Offset != nil {
 				// This stays an upper bound after the rounding of the test.
 				t.offset[row] = collection.Upward(float64(c.Offset[i]) * (1 - looks.Slop))
-				t.greatestGap = max(t.greatestGap, t.offsetGap(c, i, row))
+				t.maxGap = max(t.maxGap, t.offsetGap(c, i, row))
 			}
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"thresher/cpu/threads"
 
 	"thresher/collection"
+	"thresher/cpu/topk"
 )
 
 // traits are what the coordinates of all rows have in common.
@@ -52,8 +53,8 @@ func (r *Rows) traits(ctx context.Context, m int) *traits {
 
 // readTraits reads the rows, unless a sample shows that they have nothing in common.
 func (r *Rows) readTraits(ctx context.Context) (*traits, error) {
-	rows, dim := r.C.Rows, r.C.Dim
-	c := sampleTraits(rows)
+	dim := r.C.Dim
+	c := sampleTraits(r.C)
 	if r.C.Metric.Differences() { // a difference may be small where the product is large
 		c.nonNegative = false
 	}
@@ -66,12 +67,13 @@ func (r *Rows) readTraits(ctx context.Context) (*traits, error) {
 	chunk := max(1, 1<<16/dim)
 	longest := make([]float64, (r.C.N+chunk-1)/chunk) // squared
 	var negative, uneven atomic.Bool
-	err := r.Each(ctx, len(longest), func(_ *threads.Scratch, p int) error {
+	err := r.Each(ctx, len(longest), func(w *threads.Scratch, p int) error {
 		if negative.Load() && uneven.Load() {
 			return nil
 		}
 		lo, hi := p*chunk, min((p+1)*chunk, r.C.N)
-		nonNegative, even := inCommon(rows[lo*dim:hi*dim], float32(c.grain))
+		rows := r.valuesOf(w, lo, hi)
+		nonNegative, even := inCommon(rows, float32(c.grain))
 		if !nonNegative {
 			negative.Store(true)
 		}
@@ -79,7 +81,7 @@ func (r *Rows) readTraits(ctx context.Context) (*traits, error) {
 			uneven.Store(true)
 		}
 		for i := lo; i < hi; i++ {
-			squares := r.Kernels.SumSquares(r.C.Row(i))
+			squares := r.Kernels.SumSquares(rows[(i-lo)*dim:][:dim])
 			longest[p] = max(longest[p], squares)
 			if c.offset != nil {
 				c.offset[i] = -float32(squares / 2)
@@ -101,11 +103,25 @@ func (r *Rows) readTraits(ctx context.Context) (*traits, error) {
 	return c, nil
 }
 
+// valuesOf returns the coordinates of rows lo to hi-1, in place or in the scratch.
+func (r *Rows) valuesOf(w *threads.Scratch, lo, hi int) []float32 {
+	if c := r.C; c.Rows != nil {
+		return c.Rows[lo*c.Dim : hi*c.Dim]
+	}
+	s := &scratchOf(w).tests
+	s.gathered = topk.Grow(s.gathered, (hi-lo)*r.C.Dim)
+	r.C.Read(s.gathered, lo*r.C.Dim)
+	return s.gathered
+}
+
 // sampleTraits returns the traits of some values at equal distances, but for the norms.
-func sampleTraits(values []float32) *traits {
+func sampleTraits(rows *collection.Collection) *traits {
 	c := &traits{nonNegative: true, grain: 1}
-	for i := 0; i < len(values); i += max(1, len(values)/readSample) {
-		v := float64(values[i])
+	values := rows.N * rows.Dim
+	var one [1]float32
+	for i := 0; i < values; i += max(1, values/readSample) {
+		rows.Read(one[:], i)
+		v := float64(one[0])
 		c.nonNegative = c.nonNegative && (v == 0 || v >= minCoordinate)
 		for c.grain >= minGrain && math.Trunc(v/c.grain) != v/c.grain {
 			c.grain /= 2

@@ -145,9 +145,12 @@ func (q *scanning) scoreReaching(w *scratch, source backend.Source, distance flo
 const fruitless = 16
 
 // firstCut returns a bound that the arms have that are to be scored before there is a threshold: those
-// of greatest bound, as many as are missing to k scores. It is +Inf if none are missing, and
-// -Inf if all that passed are scored.
+// of greatest bound, as many as are missing to k scores. It is +Inf if none are missing, or if others have made a
+// threshold, and -Inf if all that passed are scored.
 func (q *scanning) firstCut(passed topk.Entries) float32 {
+	if q.Goal.FloorMade {
+		return float32(math.Inf(1))
+	}
 	missing := q.Goal.K - max(q.Best.Len()-q.weak, q.Lower.Len()) // both have the given candidates, lower if it makes thresholds
 	if missing <= 0 {
 		return float32(math.Inf(1))

@@ -23,6 +23,7 @@ type Helpers struct {
 	paused   atomic.Int64 // how long that is, or was the last time, in ns
 	ended    atomic.Int64 // when the latest run that may have helpers ended, in ns since began
 
+	yield   func() // yieldCore, but in tests
 	began   time.Time
 	mu      sync.Mutex
 	closed  bool
@@ -33,6 +34,9 @@ const (
 	// patience is how long a helper looks for pieces before it ends: as long as it takes to wake
 	// another, so that one that is kept needlessly costs no more than one that is woken needlessly.
 	patience = 50 * time.Microsecond
+	// idle is how long a helper looks for pieces before it offers its core between two looks. The system may have put it on the
+	// core of the run that it is to help, which then waits until the helper's time is over, 3 or 4 ms.
+	idle = 20 * time.Microsecond
 	// stolen is the time without a turn of a helper's loop from which on another process must have had its
 	// core. Helpers are then kept away, since a run would wait for their pieces: for shortPause, and twice as
 	// long as the time before, up to longPause, if it happens again within longPause.
@@ -47,7 +51,7 @@ const (
 )
 
 func NewHelpers(threads int) *Helpers {
-	return &Helpers{cores: min(threads, runtime.GOMAXPROCS(0)), began: time.Now()}
+	return &Helpers{cores: min(threads, runtime.GOMAXPROCS(0)), began: time.Now(), yield: yieldCore}
 }
 
 // noteEnd notes the end of a run that may have helpers.
@@ -97,18 +101,23 @@ func (h *Helpers) help() {
 	defer h.running.Done()
 	defer h.busy.Add(-1)
 	last := time.Now() // when there was a queue or one was expected, or a piece was done
-	looked := last
+	looked, helped := last, last
 	for polls := 1; ; polls++ {
 		j := h.queue.Load()
 		if j != nil && j.waits() {
 			j.help(h)
 			looked = time.Now()
+			helped = looked
 		} else if polls%pollsPerClock != 0 {
 			continue
 		}
 		now := time.Now()
 		if now.Sub(looked) > stolen {
 			h.rest()
+		}
+		if now.Sub(helped) > idle {
+			h.yield()
+			now = time.Now() // whoever had the core meanwhile got it
 		}
 		looked = now
 		if j != nil || h.expected.Load() > 0 {

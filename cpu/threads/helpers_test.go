@@ -28,6 +28,32 @@ func TestHelperWaitsForExpectedRun(t *testing.T) {
 	}
 }
 
+// TestIdleHelperYields requires a helper without pieces to offer its core, and to go on and not to keep others away though
+// that was taken for long. Another process may take the core at other times: hence some attempts.
+func TestIdleHelperYields(t *testing.T) {
+	for range 50 {
+		h := NewHelpers(2)
+		yields := 0
+		h.yield = func() {
+			if yields++; yields > 1 {
+				h.busy.Store(3) // crowded: the helper ends
+				return
+			}
+			for begun := time.Now(); time.Since(begun) < 2*stolen; {
+			}
+		}
+		h.cores = 2
+		h.busy.Store(2)
+		h.expected.Add(1)
+		h.running.Add(1)
+		h.help()
+		if yields == 2 && h.resting.Load() == 0 {
+			return
+		}
+	}
+	t.Error("a helper did not offer its core, or ended and kept others away once it had")
+}
+
 // TestHelpersRest requires the pauses of helpers to double while their cores are taken from them again soon
 // after each, up to the longest, and to be short again once they were left alone.
 func TestHelpersRest(t *testing.T) {

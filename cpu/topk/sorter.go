@@ -12,7 +12,7 @@ import (
 // Sorter is memory for sorting scored atoms best first. Its zero value is ready for use.
 type Sorter struct {
 	Kern         simd.Kernels
-	keys         [simd.MostKeys]uint64
+	keys         [simd.MaxKeys]uint64
 	sorted, arms []Scored
 }
 
@@ -37,7 +37,7 @@ func (s *Sorter) Sort(a []Scored) {
 // sortByKeys sorts a few atoms by a kernel: their keys, whose last bits are replaced by the atoms' places
 // in a. Then insertion orders those whose keys agree in the others. tmp is as long as a.
 func (s *Sorter) sortByKeys(a, tmp []Scored) {
-	const places = simd.MostKeys - 1
+	const places = simd.MaxKeys - 1
 	keys := &s.keys
 	for i := range a {
 		keys[i&places] = ^bandit.OrderedKey(a[i].Score)&^places | uint64(i)
@@ -60,7 +60,7 @@ func (s *Sorter) sortByKeys(a, tmp []Scored) {
 // digits, the leading bits in which the keys differ, of about as many values each as there are
 // atoms; then those that agree in both.
 func (s *Sorter) sortInto(a, tmp []Scored) {
-	if len(a) >= minKeys && len(a) <= simd.MostKeys && s.Kern.SortsKeys() {
+	if len(a) >= minKeys && len(a) <= simd.MaxKeys && s.Kern.SortsKeys() {
 		s.sortByKeys(a, tmp)
 		return
 	}

@@ -126,10 +126,10 @@ func double(b []byte, i int) (float64, int, error) {
 	return x, end, nil
 }
 
-// mostDigits is the number of significant digits that always fit an int64.
-const mostDigits = 18
+// maxDigits is the number of significant digits that always fit an int64.
+const maxDigits = 18
 
-// quick parses the number at b[i] as the nearest float32 if it has at most mostDigits
+// quick parses the number at b[i] as the nearest float32 if it has at most maxDigits
 // digits and one float64 operation determines its float32; otherwise ok is false.
 //
 // The mantissa m <= 10^18 is rounded to float64 once, and m x 10^e or m / 10^-e, with an
@@ -163,7 +163,7 @@ func quick(b []byte, i int) (v float32, lost float64, next int, ok bool) {
 		}
 		digits -= exponent
 	}
-	if digits > mostDigits && significant(b[first:i]) > mostDigits {
+	if digits > maxDigits && significant(b[first:i]) > maxDigits {
 		return 0, 0, 0, false
 	}
 	if i < len(b) && b[i]|0x20 == 'e' {

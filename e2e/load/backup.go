@@ -46,10 +46,10 @@ type bout struct {
 	acknowledged []duelResult
 }
 
-// boutArms is how many arms it has, mostReported how many results one report of a drill repeats.
+// boutArms is how many arms it has, maxReported how many results one report of a drill repeats.
 const (
-	boutArms     = 300
-	mostReported = 1000
+	boutArms    = 300
+	maxReported = 1000
 	// lastCompared is how many of the results before a backup are looked for in it.
 	lastCompared = 2000
 )
@@ -133,7 +133,7 @@ func (b *bout) lost(ctx context.Context, a *api, want []duelResult) (n int, err 
 	}
 	want = want[max(0, len(want)-lastCompared):]
 	for len(want) > 0 {
-		part := want[:min(len(want), mostReported)]
+		part := want[:min(len(want), maxReported)]
 		want = want[len(part):]
 		var answer struct {
 			Receipts []struct{ Status string }

@@ -40,8 +40,8 @@ type duelResult struct {
 	AWon bool   `json:"a_won"`
 }
 
-// mostEnded is how many tournaments are replayed at the end.
-const mostEnded = 3
+// maxEnded is how many tournaments are replayed at the end.
+const maxEnded = 3
 
 func newContest(name string, keyed bool, seed uint64) *contest {
 	return &contest{name: name, keyed: keyed, r: rand.New(rand.NewPCG(seed, 6)), count: map[string]int{}}
@@ -144,7 +144,7 @@ func (c *contest) step(ctx context.Context, a *api) error {
 	}
 	c.count["tournaments played"]++
 	c.ended, c.now = append(c.ended, c.now), nil
-	if len(c.ended) <= mostEnded {
+	if len(c.ended) <= maxEnded {
 		return nil
 	}
 	gone := c.ended[0]

@@ -43,11 +43,11 @@ func prepareHostile(fs *flag.FlagSet) func(context.Context, *run) error {
 
 const (
 	bodyLimit = 4 << 20
-	// mostMemory bounds the server's resident memory at any time: what it starts with and several
+	// maxMemory bounds the server's resident memory at any time: what it starts with and several
 	// times limits.bodies, since a decoded body exists beside the raw one.
-	mostMemory = 384 << 20
-	// mostGrowth bounds the increase of resident memory from after the first trial to the end.
-	mostGrowth = 128 << 20
+	maxMemory = 384 << 20
+	// maxGrowth bounds the increase of resident memory from after the first trial to the end.
+	maxGrowth = 128 << 20
 	// idleTimeout is the server's; slow headers and bodies have 1 s.
 	idleTimeout = 3 * time.Second
 )
@@ -130,9 +130,9 @@ func (r *run) hostile(ctx context.Context, o *hostileOptions) error {
 		}
 		p.row(t.says, h.answers(), took.Round(100*time.Millisecond).String(), fmt.Sprintf("%.0f", mib(now)), fmt.Sprintf("%.0f", mib(most)), h.note)
 	}
-	if peak > mostMemory || last-first > mostGrowth {
+	if peak > maxMemory || last-first > maxGrowth {
 		return fmt.Errorf("memory: %.0f MiB after the first trial, %.0f after the last, %.0f at most; the most are %d and %d more than the first",
-			mib(first), mib(last), mib(peak), mostMemory>>20, mostGrowth>>20)
+			mib(first), mib(last), mib(peak), maxMemory>>20, maxGrowth>>20)
 	}
 	if err := h.stop(); err != nil {
 		return err

@@ -44,7 +44,7 @@ type job struct {
 
 const (
 	baseName = "base"
-	mostJobs = 3 // at once
+	maxJobs  = 3 // at once
 )
 
 func newBatches(seed uint64) *offline {
@@ -140,7 +140,7 @@ func (b *offline) create(ctx context.Context, a *api, j *job) error {
 }
 
 func (b *offline) step(ctx context.Context, a *api) error {
-	if b.pending == nil && len(b.under) < mostJobs {
+	if b.pending == nil && len(b.under) < maxJobs {
 		b.made++
 		b.pending = &job{input: b.inputs[b.r.IntN(len(b.inputs))], key: fmt.Sprint("batch ", b.made)}
 	}

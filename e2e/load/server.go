@@ -145,15 +145,15 @@ type tail struct {
 	b  []byte
 }
 
-// mostTail is its size in bytes.
-const mostTail = 256 << 10
+// maxTail is its size in bytes.
+const maxTail = 256 << 10
 
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.b = append(t.b, p...)
-	if len(t.b) > 2*mostTail {
-		t.b = append(t.b[:0], t.b[len(t.b)-mostTail:]...)
+	if len(t.b) > 2*maxTail {
+		t.b = append(t.b[:0], t.b[len(t.b)-maxTail:]...)
 	}
 	return len(p), nil
 }

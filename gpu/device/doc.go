@@ -6,7 +6,7 @@
 //	shim.c     lets a binary that links the driver start on machines without one
 //	device.go  a device: its context, and Do, which runs one function at a time on it;
 //	           thread.go the OS thread of such a function
-//	memory.go  the byte budget; buffer.go and pinned.go its allocations, pool.go those kept for later
+//	memory.go  the byte budget; buffer.go and pinnedmemory.go its allocations, pool.go those kept for later
 //	stream.go  streams and events
 //	launch.go  modules, functions, launches; argument.go what kernels are given, ptx.go what their
 //	           declarations in PTX want

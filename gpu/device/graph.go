@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// leastGraph and mostGraph are the fewest and the most launches that are enqueued as a graph.
-	leastGraph, mostGraph = 4, 64
+	// minGraph and maxGraph are the fewest and the most launches that are enqueued as a graph.
+	minGraph, maxGraph = 4, 64
 	// graphsKept is the most graphs of a device, and seenKept the number of sequences of launches that
 	// are recognized when they come again.
 	graphsKept, seenKept = 256, 256
@@ -149,7 +149,7 @@ func (t *Thread) endCollecting(err error) error {
 
 // enqueue enqueues the launches that wait, as a graph if there is one.
 func (t *Thread) enqueue(q *launchSequence) error {
-	if len(q.launches) >= leastGraph && q.use.Refused == nil {
+	if len(q.launches) >= minGraph && q.use.Refused == nil {
 		g, err := t.graphOf(q)
 		if err != nil {
 			return err

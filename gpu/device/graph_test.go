@@ -39,7 +39,7 @@ func graphLaunches(t *testing.T) int {
 }
 
 // TestCollect: launches that come for the second time are enqueued as a graph, and from then on; other arguments, fewer
-// than leastGraph launches and launches that are not collected are not.
+// than minGraph launches and launches that are not collected are not.
 func TestCollect(t *testing.T) {
 	needEmulator(t)
 	d := openTest(t, Options{})
@@ -56,9 +56,9 @@ func TestCollect(t *testing.T) {
 			{false, 0, 8, 0}, {false, 0, 8, 0}, {false, 0, 8, 0},
 			{true, 0, 8, 0}, {true, 0, 8, 1}, {true, 0, 8, 1},
 			{true, 10, 8, 0}, {true, 0, 8, 1}, {true, 10, 8, 1},
-			{true, 0, leastGraph - 1, 0}, {true, 0, leastGraph - 1, 0}, {true, 0, leastGraph - 1, 0},
-			{true, 0, leastGraph, 0}, {true, 0, leastGraph, 1},
-			{true, 0, mostGraph + 8, 0}, {true, 0, mostGraph + 8, 2}, // of mostGraph launches and of 8
+			{true, 0, minGraph - 1, 0}, {true, 0, minGraph - 1, 0}, {true, 0, minGraph - 1, 0},
+			{true, 0, minGraph, 0}, {true, 0, minGraph, 1},
+			{true, 0, maxGraph + 8, 0}, {true, 0, maxGraph + 8, 2}, // of maxGraph launches and of 8
 		} {
 			if err := c.dst.Fill(th, c.s, 0, copyLen, quad{}); err != nil {
 				return err
@@ -128,7 +128,7 @@ func TestGraphsOfOthers(t *testing.T) {
 		}
 		launch := func(f *Function, s Shape) (graphs int) {
 			errs := []error{c.s.Collect(th)}
-			for range leastGraph {
+			for range minGraph {
 				errs = append(errs, f.Launch(th, c.s, s, Ptr(c.src).Arg(), Ptr(c.dst).Arg(), I64(copyLen)))
 			}
 			before := graphLaunches(t)

@@ -145,7 +145,7 @@ func (f *Function) Launch(t *Thread, s *Stream, shape Shape, args ...Arg) error 
 	}
 	t.d.last.record(f.name)
 	if q := &t.d.sequence; q.stream == s {
-		if len(q.launches) == mostGraph {
+		if len(q.launches) == maxGraph {
 			if err := t.enqueueCollected(); err != nil {
 				return err
 			}

@@ -42,8 +42,8 @@ func FileDescriptors() (int, bool) {
 // stacks of the threads that this many processors are expected to need, and at least half of it.
 const (
 	heapOfData   = .75
-	mostStacks   = 32
-	leastOfData  = .5
+	maxStacks    = 32
+	minOfData    = .5
 	defaultStack = 8 << 20 // of threads where there is no limit
 )
 
@@ -57,7 +57,7 @@ func heapBelowDataLimit() int64 {
 	if unix.Getrlimit(unix.RLIMIT_STACK, &stack) == nil && stack.Cur < 1<<30 {
 		each = stack.Cur
 	}
-	stacks := float64(each) * float64(min(runtime.GOMAXPROCS(0), mostStacks))
+	stacks := float64(each) * float64(min(runtime.GOMAXPROCS(0), maxStacks))
 	limit := float64(data.Cur)
-	return int64(max(leastOfData*limit, heapOfData*limit-stacks))
+	return int64(max(minOfData*limit, heapOfData*limit-stacks))
 }

@@ -12,24 +12,24 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// MostArms is the number of rows that a Grid may have.
-const MostArms = 200
+// MaxArms is the number of rows that a Grid may have.
+const MaxArms = 200
 
 // Grid is a picture of who beats whom: a cell for each pair, coloured by the share that the
 // row won against the column. It is blue above 1/2 and orange below, and grey without duels.
 type Grid struct {
 	Title string
-	Names []string  // of 2 to MostArms arms, the best first
+	Names []string  // of 2 to MaxArms arms, the best first
 	Wins  [][]int64 // [i][j]: how often arm i won against arm j, not negative
 }
 
-// mostWritten is the number of arms up to which cells have numbers.
-const mostWritten = 16
+// maxWritten is the number of arms up to which cells have numbers.
+const maxWritten = 16
 
 func (g *Grid) check() error {
 	k := len(g.Names)
-	if k < 2 || k > MostArms || len(g.Wins) != k {
-		return fmt.Errorf("plot: %d rows of %d arms; 2 to %d", len(g.Wins), k, MostArms)
+	if k < 2 || k > MaxArms || len(g.Wins) != k {
+		return fmt.Errorf("plot: %d rows of %d arms; 2 to %d", len(g.Wins), k, MaxArms)
 	}
 	for i, row := range g.Wins {
 		if len(row) != k {
@@ -123,7 +123,7 @@ func (g *Grid) draw(canvas draw.Canvas) error {
 	cells.Min, cells.Max, cells.NaN = 0, 1, color.NRGBA{225, 225, 225, 255}
 	p.Add(cells)
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = -.5, float64(k)-.5, -.5, float64(k)-.5
-	if k <= mostWritten {
+	if k <= maxWritten {
 		if err := g.write(p); err != nil {
 			return err
 		}

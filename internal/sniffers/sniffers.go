@@ -53,7 +53,7 @@ func file(name string) []byte {
 // Cases returns the table.
 func Cases() []Case {
 	var all []Case
-	for _, group := range [][]Case{headers(), columns(), ids(), gaps(), arrays(), tables(), formats()} {
+	for _, group := range [][]Case{headers(), columns(), ids(), gaps(), arrays(), elements(), tables(), formats()} {
 		all = append(all, group...)
 	}
 	return all
@@ -148,6 +148,14 @@ func arrays() []Case {
 			at("scipy's in columns", "csc.npz").refused("", "csc", "tocsr"),
 			at("a graph of neighbours", "graph.npz").refused("", "graph", "scipy"),
 		)...)
+}
+
+// elements are files whose elements can be numbers of several types.
+func elements() []Case {
+	const header = "{'descr': '|V2', 'fortran_order': False, 'shape': (1, 2)}\n"
+	return decide("of which type elements are",
+		Case{Name: "two bytes without a meaning", File: "a.npy", Data: []byte("\x93NUMPY\x01\x00" + string(rune(len(header))) + "\x00" + header + "\x80\x3f\x00\x40")}.refused("", "|V2", "bfloat16"),
+	)
 }
 
 func tables() []Case {

@@ -14,8 +14,8 @@ import (
 
 // Limits of an IDX file: one that says more is not read.
 const (
-	mostImages = 1 << 20
-	mostSide   = 1 << 12 // pixels
+	maxImages = 1 << 20
+	maxSide   = 1 << 12 // pixels
 )
 
 // Pixels is the transpose of a file of images (IDX, compressed by gzip, as MNIST comes): an atom is a pixel, and its
@@ -60,8 +60,8 @@ func readIDX(path string) (images, pixels int, values []byte, err error) {
 	if err := binary.Read(z, binary.BigEndian, &header); err != nil {
 		return 0, 0, nil, fmt.Errorf("%s: header: %w", path, err)
 	}
-	if header[0] != 0x803 || header[1] < 1 || header[1] > mostImages || header[2] < 1 || header[2] > mostSide || header[3] < 1 || header[3] > mostSide {
-		return 0, 0, nil, fmt.Errorf("%s: magic number %#x, %d images of %d x %d pixels; want 0x803 and at most %d of %d x %d", path, header[0], header[1], header[2], header[3], mostImages, mostSide, mostSide)
+	if header[0] != 0x803 || header[1] < 1 || header[1] > maxImages || header[2] < 1 || header[2] > maxSide || header[3] < 1 || header[3] > maxSide {
+		return 0, 0, nil, fmt.Errorf("%s: magic number %#x, %d images of %d x %d pixels; want 0x803 and at most %d of %d x %d", path, header[0], header[1], header[2], header[3], maxImages, maxSide, maxSide)
 	}
 	images, pixels = int(header[1]), int(header[2]*header[3])
 	values, err = io.ReadAll(io.LimitReader(z, int64(images)*int64(pixels)))

@@ -25,11 +25,11 @@ type Ratings struct {
 	Given        []Rating // in the file's order
 }
 
-// fewestStars and mostStars are the range of MovieLens's ratings; mostID bounds its ids.
+// minStars and maxStars are the range of MovieLens's ratings; maxID bounds its ids.
 const (
-	fewestStars = 1
-	mostStars   = 5
-	mostID      = 1 << 20
+	minStars = 1
+	maxStars = 5
+	maxID    = 1 << 20
 )
 
 // ReadRatings reads the ratings of a folder of MovieLens: ratings.dat (user::film::stars::time, as MovieLens 1M comes),
@@ -100,7 +100,7 @@ func parseRating(fields []string) (Rating, error) {
 		return Rating{}, fmt.Errorf("%d fields, want user, film, stars and perhaps a time", len(fields))
 	}
 	var numbers [3]int
-	for i, limit := range []int{mostID, mostID, mostStars} {
+	for i, limit := range []int{maxID, maxID, maxStars} {
 		name := []string{"user", "film", "stars"}[i]
 		n, err := strconv.Atoi(fields[i])
 		if err != nil || n < 1 || n > limit {

@@ -28,10 +28,10 @@ type Song struct {
 	wave     []float64 // one second of 1 Hz
 }
 
-// MostNotes is the number of notes that a song can have as atoms.
-const MostNotes = 16
+// MaxNotes is the number of notes that a song can have as atoms.
+const MaxNotes = 16
 
-// NewSong is repeats times A and B, each of that many seconds, and the first of the notes as atoms, 6 to MostNotes. The
+// NewSong is repeats times A and B, each of that many seconds, and the first of the notes as atoms, 6 to MaxNotes. The
 // paper says that an interval is one minute, but counts d = 88,200 a repeat, which is one second.
 func NewSong(notes, seconds, repeats int) *Song {
 	s := &Song{notes: notes, interval: seconds * SampleRate, wave: make([]float64, SampleRate)}

@@ -21,7 +21,7 @@ var banditMIPS9 = &Figure{
 	ID: "banditmips-9", Paper: "BanditMIPS", Shows: "figure 9",
 	Title:      "Multiplications against d where all atoms have the same mean",
 	Data:       []string{"SymmetricNormal"},
-	Algorithms: []string{nameBanditMIPS, OwnExact, OwnCertain, OwnAdaptive},
+	Algorithms: []string{nameBanditMIPS, OwnExact, OwnCertain, OwnStrict, OwnAdaptive},
 	Points: func(s *Settings) []Point {
 		var points []Point
 		for _, d := range s.Ints("d") {
@@ -55,8 +55,8 @@ var banditMIPS9 = &Figure{
 		lo, hi := share(variantAsRun)
 		textLo, textHi := share(variantText)
 		slope, half := exponent(ofLine(rows, nameBanditMIPS, variantAsRun))
-		own, _ := meanAt(ofLine(rows, OwnAdaptive, ""), greatestX(rows))
-		all, _ := meanAt(ofLine(rows, OwnExact, ""), greatestX(rows))
+		own, _ := meanAt(ofLine(rows, OwnAdaptive, ""), maxX(rows))
+		all, _ := meanAt(ofLine(rows, OwnExact, ""), maxX(rows))
 		verdict := Not
 		if lo > 99 {
 			verdict = Reproduced

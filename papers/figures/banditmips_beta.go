@@ -21,7 +21,7 @@ var banditMIPSBeta = &Figure{
 	ID: "banditmips-beta", Paper: "BanditMIPS", Shows: "ours, section 4",
 	Title:      "Coordinates drawn by weights: variance and multiplications against beta",
 	Data:       []string{"power-law spectrum"},
-	Algorithms: []string{nameBeta, nameBanditMIPS, nameAlpha, OwnExact, OwnCertain, OwnAdaptive},
+	Algorithms: []string{nameBeta, nameBanditMIPS, nameAlpha, OwnExact, OwnCertain, OwnStrict, OwnAdaptive},
 	Lost:       "The paper has no experiment with a finite beta.",
 	Points: func(s *Settings) []Point {
 		var points []Point
@@ -64,7 +64,7 @@ var banditMIPSBeta = &Figure{
 			multiplications := func(r *Row) float64 { return r.Multiplications }
 			pulls.Series = append(pulls.Series, level("weights of theorem 2", plot.Reference, optimal, multiplications),
 				level("alpha", plot.Line, ofLine(of, nameAlpha, variantText), multiplications))
-			for _, own := range []string{OwnExact, OwnCertain, OwnAdaptive} {
+			for _, own := range ownMethods() {
 				if rows := ofLine(of, own, ""); len(rows) > 0 {
 					pulls.Series = append(pulls.Series, level(own, plot.Line, rows, multiplications))
 				}

@@ -23,7 +23,7 @@ var banditMIPS7 = &Figure{
 	Title:      "Bucket_AE: multiplications against the number of atoms, and against d",
 	Data:       []string{setPrograms, setText, setNormal, setViewers},
 	Needs:      []string{"ml-1m"},
-	Algorithms: []string{nameBanditMIPS, nameBucketAE, OwnExact, OwnCertain, OwnAdaptive},
+	Algorithms: []string{nameBanditMIPS, nameBucketAE, OwnExact, OwnCertain, OwnStrict, OwnAdaptive},
 	Lost:       "From how many coordinates norms are estimated (\"a constant number\"): 64 here.",
 	Points: func(s *Settings) []Point {
 		var points []Point
@@ -165,7 +165,7 @@ func noteBanditMIPS7(_ *Settings, rows []Row) Note {
 	for _, name := range dataOf(atoms) {
 		of := ofData(atoms, name)
 		free, counted, plain := ofLine(of, nameBucketAE, variantNormsFree), ofLine(of, nameBucketAE, variantNormsCounted), ofLine(of, nameBanditMIPS, variantText)
-		x := greatestX(free)
+		x := maxX(free)
 		a, _ := meanAt(free, x)
 		b, _ := meanAt(counted, x)
 		c, _ := meanAt(plain, x)

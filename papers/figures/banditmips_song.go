@@ -28,7 +28,7 @@ var banditMIPS8 = &Figure{
 	ID: "banditmips-8", Paper: "BanditMIPS", Shows: "figure 8",
 	Title:      "Matching pursuit of SimpleSong: multiplications against the length of the song",
 	Data:       []string{"SimpleSong"},
-	Algorithms: []string{namePursuit, nameBanditMIPS, OwnExact, OwnCertain, OwnAdaptive},
+	Algorithms: []string{namePursuit, nameBanditMIPS, OwnExact, OwnCertain, OwnStrict, OwnAdaptive},
 	Lost:       "The frequencies of the notes that are not played, how coefficients are computed, and which lengths; the text has intervals of a minute but counts their coordinates as if of a second.",
 	Points: func(s *Settings) []Point {
 		var points []Point

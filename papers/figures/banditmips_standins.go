@@ -24,7 +24,7 @@ var banditMIPS4 = &Figure{
 	Title:      "Multiplications against d on stand-ins for SIFT-1M and CryptoPairs",
 	Data:       []string{setDescriptors, setPixels, setPrices},
 	Needs:      []string{"mnist-t10k"},
-	Algorithms: []string{nameBanditMIPS, OwnExact, OwnCertain, OwnAdaptive},
+	Algorithms: []string{nameBanditMIPS, OwnExact, OwnCertain, OwnStrict, OwnAdaptive},
 	Lost:       "The data: SIFT-1M's transpose is replaced by drawn descriptors and by MNIST's pixels, prices by geometric Brownian motions.",
 	Points: func(s *Settings) []Point {
 		var points []Point
@@ -132,7 +132,7 @@ func noteBanditMIPS4(_ *Settings, rows []Row) Note {
 		for i, variant := range []string{variantText, variantTrue, variantAsRun} {
 			line := ofLine(of, nameBanditMIPS, variant)
 			slope, half := exponent(line)
-			last := greatestX(line)
+			last := maxX(line)
 			mean, _ := meanAt(line, last)
 			wrong, answers := wrongOf(line)
 			if i == 0 && note.Seen != "" {

@@ -3,6 +3,7 @@ package figures
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"thresher/internal/plot"
@@ -99,5 +100,28 @@ func TestDrawLines(t *testing.T) {
 		if l := lines[p]; *l.Shade != want || len(l.X) != 2 || l.Kind != plot.Line || l.Name != "" {
 			t.Errorf("draw %d: %+v, shade %v", p, l, *l.Shade)
 		}
+	}
+}
+
+// The hardest draw is the one whose gap at the greatest d is smallest, whatever gaps others have at smaller d.
+func TestHardest(t *testing.T) {
+	var rows []Row
+	for draw, power := range []float64{.2, .8} {
+		for i, d := range []float64{1000, 10000} {
+			gap := []float64{.001, .5}[i] // of draw 0
+			if draw == 1 {
+				gap = .01
+			}
+			rows = append(rows, Row{Data: setNormal, Draw: draw, X: d, D: int(d), Multiplications: math.Pow(d, power), Gap: gap})
+		}
+	}
+	if got, want := slopes(rows), []float64{.2, .8}; len(got) != 2 || math.Abs(got[0]-want[0]) > 1e-9 || math.Abs(got[1]-want[1]) > 1e-9 {
+		t.Errorf("slopes %v, want %v", got, want)
+	}
+	if text := hardest(rows); !strings.Contains(text, "the smallest Delta, 0.01, has exponent 0.80 and "+short(math.Pow(10000, .8))+" at d = 10k") {
+		t.Errorf("%q", text)
+	}
+	if text := hardest(nil); text != "" {
+		t.Errorf("of nothing: %q", text)
 	}
 }

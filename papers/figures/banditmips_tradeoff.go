@@ -89,7 +89,7 @@ var banditMIPS2 = &Figure{
 	Title:      "Multiplications against d, BanditMIPS and baselines at one setting each",
 	Data:       []string{setNormal, setPrograms, setMovieLens, setCustomers},
 	Needs:      []string{"ml-1m"},
-	Algorithms: []string{nameBanditMIPS, nameAlpha, OwnExact, OwnCertain, OwnAdaptive},
+	Algorithms: []string{nameBanditMIPS, nameAlpha, OwnExact, OwnCertain, OwnStrict, OwnAdaptive},
 	Baselines:  []string{nameBoundedME, nameLSH, namePCA, nameHNSW, nameNEQ},
 	Lost:       "The settings of the baselines; those here are their logs' names where these say them. NAPG-MIPS and H2-ALSH are their logs only.",
 	Points: func(s *Settings) []Point {
@@ -181,7 +181,7 @@ func noteBanditMIPS2(_ *Settings, rows []Row) Note {
 	var seen []string
 	for _, name := range dataOf(rows) {
 		of := ofData(rows, name)
-		last := greatestX(of)
+		last := maxX(of)
 		var lines []string
 		var done []string
 		for i := range of {
@@ -202,7 +202,7 @@ func noteBanditMIPS2(_ *Settings, rows []Row) Note {
 		of := ofLine(ofData(rows, setPrograms), algorithm, variantAsRun)
 		mean, count := meanAt(of, 1e4)
 		if count == 0 {
-			mean, _ = meanAt(of, greatestX(of))
+			mean, _ = meanAt(of, maxX(of))
 		}
 		wrong, answers := wrongOf(of)
 		return mean, 1 - float64(wrong)/float64(max(1, answers))
@@ -210,6 +210,7 @@ func noteBanditMIPS2(_ *Settings, rows []Row) Note {
 	mean, right := at(nameBanditMIPS)
 	alpha, rightAlpha := at(nameAlpha)
 	note.Ours = fmt.Sprintf("CORRELATED (asrun): BanditMIPS %s (right %.2f), alpha %s (%.2f)", short(mean), right, short(alpha), rightAlpha)
+	note.Why += pythonText(rows)
 	return note
 }
 
@@ -226,7 +227,7 @@ func tradeoffFigure(id, shows string, k int) *Figure {
 		Title:      fmt.Sprintf("Precision of the %d best against saving on four data sets", k),
 		Data:       []string{setNormal, setPrograms, setMovieLens, setCustomers},
 		Needs:      []string{"ml-1m"},
-		Algorithms: []string{nameBanditMIPS, nameAlpha, nameBucketAE, OwnExact, OwnCertain, OwnAdaptive},
+		Algorithms: []string{nameBanditMIPS, nameAlpha, nameBucketAE, OwnExact, OwnCertain, OwnStrict, OwnAdaptive},
 		Baselines:  []string{nameBoundedME, nameLSH, nameGreedy, namePCA, nameHNSW, nameNEQ},
 		Lost:       "How delta and epsilon were paired, and most settings of the baselines. NAPG-MIPS and H2-ALSH are their logs only.",
 		Points: func(s *Settings) []Point {
@@ -389,5 +390,6 @@ func noteTradeoff(id string, k int, rows []Row) Note {
 	}
 	note.Ours = "saving of BanditMIPS (asrun) at precision .95: " + note.Ours
 	note.Seen = fmt.Sprintf("The greatest saving at precision %g: %s.", bar, strings.Join(seen, "; "))
+	note.Why += pythonText(rows)
 	return note
 }

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"thresher/batch"
-	"thresher/collection"
-	"thresher/cpu"
 	"thresher/internal/plot"
 	"thresher/papers"
 	"thresher/papers/data"
@@ -20,7 +18,7 @@ var banditMIPSWarm = &Figure{
 	ID: "banditmips-warm", Paper: "BanditMIPS", Shows: "ours, section 3.1",
 	Title:      "Warm start: coordinates read and multiplied a query, against the number of queries",
 	Data:       []string{setNormal},
-	Algorithms: []string{nameBanditMIPS, OwnExact, OwnCertain, OwnAdaptive},
+	Algorithms: []string{nameBanditMIPS, OwnExact, OwnCertain, OwnStrict, OwnAdaptive},
 	Lost:       "The paper describes the warm start and has no experiment with it.",
 	Points: func(s *Settings) []Point {
 		var points []Point
@@ -124,31 +122,32 @@ func warmRows(ctx context.Context, e *Env, s *Settings, key string, cache int) (
 
 // ownBatches searches batches by thresher's methods, all queries of a batch at once and in one goroutine.
 func ownBatches(ctx context.Context, e *Env, s *Settings) (rows []Row, err error) {
-	k, delta := s.Int("k"), s.Float("delta")
-	t, err := newContest(ctx, e, warmSet(e, s), k)
+	t, err := newContest(ctx, e, warmSet(e, s), s.Int("k"))
 	if err != nil {
 		return nil, err
 	}
-	began := time.Now()
-	c, err := collection.Build(ctx, t.vectors, t.d, &collection.Options{Metric: collection.InnerProduct, Seed: e.Seed, Threads: 1})
+	for _, c := range ownCollections(t.d) {
+		found, err := ownBatchesBy(ctx, e, s, t, c)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, found...)
+	}
+	return rows, nil
+}
+
+// ownBatchesBy are the rows of the methods of a collection.
+func ownBatchesBy(ctx context.Context, e *Env, s *Settings, t *tradeoff, of ownCollection) (rows []Row, err error) {
+	k := s.Int("k")
+	engine, built, closed, err := of.engine(ctx, e, t.vectors, t.d)
 	if err != nil {
 		return nil, err
 	}
-	built := time.Since(began)
-	defer c.Close()
-	b := cpu.New(cpu.Options{Threads: 1})
-	defer b.Close()
-	engine, err := batch.Open(ctx, c, b, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer engine.Close()
-	for _, method := range []batch.Method{batch.Exact, batch.Certain, batch.Adaptive} {
+	defer closed()
+	for _, method := range of.methods {
 		for _, m := range s.Ints("m") {
 			req := batch.Request{K: k, Method: method, Queries: slices.Concat(t.queries[:m]...)}
-			if method == batch.Adaptive {
-				req.Delta = delta
-			}
+			promised(&req, s.Float("delta"))
 			began := time.Now()
 			found, err := engine.Search(ctx, req)
 			if err != nil {

@@ -16,7 +16,7 @@ var boundedMETable1 = &Figure{
 	ID: "boundedme-table1", Paper: "BoundedME", Shows: "table 1",
 	Title:      "Growth of work with n, N, 1/epsilon and log 1/delta",
 	Data:       []string{"none for BoundedME", "N(0,1)"},
-	Algorithms: []string{nameBoundedME, OwnExact, OwnCertain, OwnAdaptive}, Baselines: []string{nameGreedy, nameLSH, namePCA},
+	Algorithms: []string{nameBoundedME, OwnExact, OwnCertain, OwnStrict, OwnAdaptive}, Baselines: []string{nameGreedy, nameLSH, namePCA},
 	Points: func(s *Settings) []Point {
 		var points []Point
 		for _, v := range complexityVariables {

@@ -29,7 +29,7 @@ var boundedME4 = &Figure{
 	Title:      "Precision against saving on factors and predictions of ratings, top 5",
 	Data:       []string{movieSets[0].name, movieSets[1].name, movieSets[2].name},
 	Needs:      []string{"ml-1m", "ml-100k"},
-	Algorithms: []string{nameBoundedME, OwnExact, OwnCertain, OwnAdaptive}, Baselines: []string{nameLSH, nameGreedy, namePCA},
+	Algorithms: []string{nameBoundedME, OwnExact, OwnCertain, OwnStrict, OwnAdaptive}, Baselines: []string{nameLSH, nameGreedy, namePCA},
 	Lost: "all curves, the number of queries, how products were scaled to [0, 1], how epsilon and delta were paired; the text says N = 10^5 of every data set, and its source of these has 50 to 200 factors",
 	Points: func(s *Settings) []Point {
 		sweeps, ks := boundedMESweeps(s), s.Ints("k")

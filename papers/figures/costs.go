@@ -1,6 +1,7 @@
 package figures
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/csv"
 	"fmt"
@@ -9,16 +10,17 @@ import (
 	"sync"
 )
 
-// Cost is what a run of a figure took where it was measured: on an Intel Xeon (family 6, model 207).
+// Cost is what a run of a figure took where it was measured: on an Intel Xeon (family 6, model 207) that was busy with other work, which
+// costs processor time too.
 type Cost struct {
 	Seconds float64 `json:"processor_seconds"`
-	MiB     int     `json:"mib"` // the most memory that was resident
+	MiB     int     `json:"mib,omitempty"` // the most memory that was resident; 0: not measured
 }
 
 //go:embed costs.csv
 var costsFile string
 
-// costsMeasured reads costs.csv: id, size, seconds, MiB.
+// costsMeasured reads costs.csv: id, size, seconds, MiB, the last of which may be missing.
 var costsMeasured = sync.OnceValues(func() (map[[2]string]Cost, error) {
 	r := csv.NewReader(strings.NewReader(costsFile))
 	r.FieldsPerRecord = 4
@@ -32,7 +34,7 @@ var costsMeasured = sync.OnceValues(func() (map[[2]string]Cost, error) {
 		if err != nil {
 			return nil, fmt.Errorf("costs.csv: line %d, seconds: %w", i+2, err)
 		}
-		mib, err := strconv.Atoi(line[3])
+		mib, err := strconv.Atoi(cmp.Or(line[3], "0"))
 		if err != nil {
 			return nil, fmt.Errorf("costs.csv: line %d, MiB: %w", i+2, err)
 		}

@@ -58,3 +58,22 @@ func series(rows []Row, name func(r *Row) string, x, y func(r *Row) float64) []p
 	}
 	return lines
 }
+
+// barred makes a line of the rows with one name, which have one row at an X each, with YSD as its band.
+func barred(rows []Row, name func(r *Row) string) []plot.Series {
+	var lines []plot.Series
+	for i := range rows {
+		r := &rows[i]
+		if name(r) == "" {
+			continue
+		}
+		at := slices.IndexFunc(lines, func(s plot.Series) bool { return s.Name == name(r) })
+		if at < 0 {
+			at = len(lines)
+			lines = append(lines, plot.Series{Name: name(r)})
+		}
+		s := &lines[at]
+		s.X, s.Mean, s.SD = append(s.X, r.X), append(s.Mean, r.Y), append(s.SD, r.YSD)
+	}
+	return lines
+}

@@ -202,3 +202,11 @@ func pythonSets(s *Settings, widths, filmWidths []int, about pythonAbout) []Poin
 	}
 	return points
 }
+
+// pythonText says what the lines of PythonFile are, "" if there are none.
+func pythonText(rows []Row) string {
+	if !slices.ContainsFunc(rows, func(r Row) bool { return r.Algorithm == nameHNSW || r.Algorithm == nameNEQ }) {
+		return ""
+	}
+	return " HNSW-MIPS is FAISS's graph by inner products, d multiplications for each product that it asks for, and NEQ-MIPS a product quantizer of directions beside one of norms, codewords d + n (codebooks + 1) multiplications without re-ranking; both are of the first draw, and their building, which is not in the count, takes longer than a scan for the queries here."
+}

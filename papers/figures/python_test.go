@@ -133,3 +133,12 @@ func TestRunDrawsPython(t *testing.T) {
 		t.Errorf("missing %+v, %d rows after %d", after.Missing, after.Rows, before.Rows)
 	}
 }
+
+func TestPythonText(t *testing.T) {
+	if text := pythonText([]Row{{Algorithm: nameLSH}}); text != "" {
+		t.Errorf("without such rows: %q", text)
+	}
+	if text := pythonText([]Row{{Algorithm: nameLSH}, {Algorithm: nameNEQ}}); !strings.Contains(text, "n (codebooks + 1)") {
+		t.Errorf("%q", text)
+	}
+}

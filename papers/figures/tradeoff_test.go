@@ -92,6 +92,15 @@ func TestFront(t *testing.T) {
 	if at := savingAt([]Row{{Algorithm: "a", X: 2, Precision: .9}, {Algorithm: "a", X: 5, Precision: .8}, {Algorithm: "b", X: 7, Precision: 1}}, "a", .9, byMultiplications); at != 2 {
 		t.Errorf("saving %v", at)
 	}
+	falling := []Row{{Algorithm: "a", X: 1, Precision: 1}, {Algorithm: "a", X: 2, Precision: .6}, {Algorithm: "a", X: 8, Precision: .4}, {Algorithm: "a", X: 1.5, Precision: .5}, {Algorithm: "b", X: 99, Precision: 1}}
+	for bar, want := range map[float64]float64{1: 1, .6: 2, .5: 4, .4: 8, .1: 8} { // half of the way from 2 to 8
+		if at := savingAround(falling, "a", bar, byMultiplications); math.Abs(at-want) > 1e-12 {
+			t.Errorf("precision %g at a saving of %g, want %g", bar, at, want)
+		}
+	}
+	if at := savingAround(falling[1:], "a", .7, byMultiplications); at != 0 {
+		t.Errorf("never precise, at a saving of %g", at)
+	}
 }
 
 // A time is compared with the naive scan of its own point, or of another if its point has none.

@@ -81,6 +81,38 @@ def test_pandas(vectors, queries, right):
             found(q, x)
 
 
+def test_numbers_that_pandas_may_miss(vectors, queries, right):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    x, q = (pd.DataFrame(rows, columns=[f"d{i}" for i in range(48)]) for rows in (vectors, queries))
+    for kind in ("Float32", "Float64", "float[pyarrow]"):
+        np.testing.assert_array_equal(found(q.astype(kind), x.astype(kind)), right)
+        broken = x.astype(kind)
+        broken.iloc[4, 3] = pd.NA
+        with pytest.raises(ValueError, match="vectors: row 4, column 'd3' is missing"):
+            found(q, broken)
+    small = pd.DataFrame({"d0": [3, 1], "d1": [0, 1]}, dtype="Int64")
+    np.testing.assert_array_equal(thresher.knn(small, small, 1, metric="l2")[1], [[0], [1]])
+
+
+def test_tables_of_pyarrow(vectors, queries, right):
+    pa = pytest.importorskip("pyarrow")
+    names = [f"d{i}" for i in range(48)]
+    wide = pa.table({name: vectors[:, i] for i, name in enumerate(names)})
+    asked = pa.table({name: queries[:, i] for i, name in enumerate(names)})
+    np.testing.assert_array_equal(found(asked, wide), right)
+    np.testing.assert_array_equal(found(asked.select(names[::-1]), wide), right)  # matched by name
+    np.testing.assert_array_equal(found(queries, wide.combine_chunks().to_batches()[0]), right)
+    np.testing.assert_array_equal(found(queries, pa.table({"v": pa.array(vectors.tolist())})), right)
+    np.testing.assert_array_equal(found(queries, pa.Tensor.from_numpy(vectors)), right)
+    with pytest.raises(ValueError, match="vectors: column 'movie_id' beside 'd0'"):
+        found(queries, wide.append_column("movie_id", pa.array(range(len(vectors)))))
+    with pytest.raises(ValueError, match="vectors: row 1, column 'b' is null"):
+        found(queries, pa.table({"a": [1.0, 2.0], "b": [1.0, None]}))
+    with pytest.raises(TypeError, match="vectors: column 'a' is string of pyarrow, not real numbers"):
+        found(queries, pa.table({"a": ["x"], "b": ["y"]}))
+
+
 def column_of(rows):
     """Return an array of objects, each a row."""
     out = np.empty(len(rows), object)

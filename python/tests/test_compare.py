@@ -32,6 +32,22 @@ def test_recall(right, poor, vectors, queries):
     assert thresher.recall(poor[:, 1:], vectors, queries, 4, metric="ip").k == 4
 
 
+def test_recall_says_why(right, poor, vectors, queries):
+    assert thresher.recall(right, vectors, queries, metric="ip").reasons is None
+    less = thresher.recall(poor, vectors, queries, metric="ip")
+    assert less.reasons == [] and "why        not known" in less.summary()
+    moved = thresher.recall(np.minimum(right, 1498) + 1, vectors, queries, metric="ip")
+    (why,) = moved.reasons
+    assert why["kind"] == "shifted" and why["queries"] == why["of"] == 30 and why["recall"] > 0.99
+    assert "why        each vector is 1 row after the right one: the ids seem to count from 1 (expl" in moved.summary()
+    (why,) = thresher.recall(right, vectors, queries, metric="l2").reasons
+    assert why["kind"] == "metric" and "the best by inner product" in why["text"]
+    with pytest.raises(ValueError, match="the vectors are 0 to 1499; each vector is 1500 rows after the right one"):
+        thresher.recall(right + 1500, vectors, queries, metric="ip")
+    with pytest.raises(ValueError, match="the vectors are 0 to 1499; each vector is 1500 rows after the right one"):
+        thresher.certify(right + 1500, vectors, queries, metric="ip")
+
+
 def test_recall_checks_scores(right, vectors, queries):
     _, scores = best(queries, vectors, 5)
     stated = scores.astype(np.float32)
@@ -129,7 +145,7 @@ def test_verify_finds_partial_answers_honest(vectors, queries):
     with thresher.Index(vectors, metric="ip") as index:
         many = np.repeat(queries, 50, axis=0)
         result = index.search(many, 5, deadline=1e-9)
-        assert not result.complete.any() and set(result.guarantees) == {"bound"}
+        assert not result.complete.any() and set(result.guarantee) == {"bound"}
         assert set(result.certificates["stopped_by"]) == {"deadline"} and "partial" in result.summary()
         assert "none wrong" not in result.summary()
         found = thresher.verify(result, index, many)

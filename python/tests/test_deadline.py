@@ -26,8 +26,8 @@ def test_knn_raises_with_what_it_found(index, many):
     result = raised.value.result
     assert isinstance(result, thresher.Result) and len(result) == len(many)
     assert not result.complete.all()
-    assert set(result.guarantees[~result.complete]) == {"bound"}
-    assert set(result.guarantees[result.complete]) <= {"exact"}
+    assert set(result.guarantee[~result.complete]) == {"bound"}
+    assert set(result.guarantee[result.complete]) <= {"exact"}
 
 
 def test_knn_raises_before_there_is_a_result(many, vectors):
@@ -39,12 +39,12 @@ def test_knn_raises_before_there_is_a_result(many, vectors):
 @pytest.mark.parametrize("method", ["exact", "certain", "adaptive", "auto"])
 def test_stopped_answers_are_not_called_right(index, many, method):
     result = index.search(many, K, method=method, deadline=1e-9)
-    assert not result.complete.any() and set(result.guarantees) == {"bound"}
+    assert not result.complete.any() and set(result.guarantee) == {"bound"}
     assert set(result.certificates["guarantee"]) == {"bound"}
     assert np.isfinite(result.certificates["open_bound"]).all()
     assert "bound" in result.summary() and "none wrong" not in result.summary()
     ranged = index.range_search(many, 10.0, method=method, deadline=1e-9)
-    assert not ranged.complete.any() and set(ranged.guarantees) == {"bound"}
+    assert not ranged.complete.any() and set(ranged.guarantee) == {"bound"}
 
 
 def test_unpacking_warns(index, queries):
@@ -56,7 +56,7 @@ def test_unpacking_warns(index, queries):
 
 def test_complete_answers_say_so(index, queries):
     result = index.search(queries, K, method="certain")
-    assert result.complete.all() and set(result.guarantees) <= {"exact", "certain"}
+    assert result.complete.all() and set(result.guarantee) <= {"exact", "certain"}
     assert thresher.verify(result, index, queries)
 
 
@@ -67,7 +67,7 @@ def test_certify_keeps_what_it_did_not_finish(index, vectors, many):
     np.testing.assert_array_equal(done.result.ids, right.ids)
     np.testing.assert_array_equal(done.result.scores, right.scores)
     assert kept.any() and done.report["kept"] == kept.sum()
-    assert set(done.result.guarantees[kept]) == {"bound"}
+    assert set(done.result.guarantee[kept]) == {"bound"}
     assert np.isnan(done.per_query[kept]).all() and not np.isnan(done.per_query[~kept]).any()
     assert "none wrong" not in done.summary() and f"unproven   {kept.sum()} answers are kept" in done.summary()
     wrong = np.tile(np.arange(K), (len(many), 1))

@@ -67,6 +67,14 @@ def test_partial_answers(vectors, queries):
         assert found.partial == found.unfinished == 0
 
 
+def test_guarantees(vectors, queries):
+    with thresher.Index(vectors, metric="ip") as index:
+        found = index.search(queries, 2)
+    with pytest.warns(DeprecationWarning, match="guarantees is called guarantee") as told:
+        assert (found.guarantees == found.guarantee).all()
+    assert told[0].filename == __file__
+
+
 def test_verify_compares_scores_in_float64(vectors, queries):
     for metric in ("ip", "cosine", "l2"):
         with thresher.Index(vectors, metric=metric) as index:

@@ -103,12 +103,7 @@ def floats():
 
 def filters():
     for call in SEARCHES.values():
-        tables = [np.array([1, 2]), np.array([3])], np.ones((2, 3), int)
-        for lists in ([[1, 2], [3, 4]], [[1], [2, 3]], ([1], [2]), *tables):
-            yield lambda call=call, lists=lists: call(filter=lists)
         yield lambda call=call: call(filter=np.argwhere(MASK))
-    for call in WITH_IDS.values():
-        yield lambda call=call: call(filter=[IDS[:2].tolist(), IDS[2:4].tolist()])
     implicit = pytest.importorskip("thresher.implicit")
     yield lambda: implicit.topk(X, Q, 2, filter_items=[[1, 2], [3, 4]])
 

@@ -50,6 +50,8 @@ def test_certificates_of_probabilistic_answers():
     assert len(some) and (some["delta"] == 0.02).all() and set(some["law"]) <= {"haar", "calibrated"}
     assert "each wrong with probability at most 0.02" in result.summary()
     assert result.saving > 1
+    read = 100 / result.saving
+    assert read < 10 and f"\nread       {read:.2g}% of the data\n" in result.summary()
     assert thresher.verify(result, index, vectors[:20])
     reaching = index.range_search(vectors[:20], np.maximum(0.1, result.scores[:, 2]), method="adaptive", delta=0.02)
     assert "probabilistic" in reaching.certificates["guarantee"]
@@ -299,6 +301,114 @@ def test_open_vectors(tmp_path, vectors, queries):
         )
     with pytest.raises(OSError, match="nothing"):
         thresher.Index.open(tmp_path / "nothing.npy")
+
+
+@pytest.mark.parametrize("dtype", ["float16", "int8", "uint8"])
+def test_open_keeps_the_type(tmp_path, dtype):
+    whole = np.random.default_rng(5).integers(0, 100, (400, 40))
+    np.save(tmp_path / "typed.npy", whole.astype(dtype))
+    np.save(tmp_path / "float32.npy", whole.astype(np.float32))
+    queries = whole[:30].astype(np.float32) + np.float32(0.25)
+    with (
+        thresher.Index.open(tmp_path / "typed.npy", metric="l2") as typed,
+        thresher.Index.open(tmp_path / "float32.npy", metric="l2") as wide,
+    ):
+        assert (typed.dtype, wide.dtype) == (dtype, "float32")
+        for method in ("exact", "certain"):
+            got, want = typed.search(queries, 4, method=method), wide.search(queries, 4, method=method)
+            np.testing.assert_array_equal(got.ids, want.ids)
+            np.testing.assert_array_equal(got.scores64, want.scores64)
+        typed.save(tmp_path / "typed.thresher")
+        with thresher.Index.open(tmp_path / "typed.thresher") as again:
+            assert again.dtype == dtype
+        if dtype != "float16":
+            with pytest.raises(ValueError, match=rf"vectors: row 0, column 0 is \d+.25, which {dtype}"):
+                typed.add(queries[:2])
+        typed.add(whole[:2] + 20.0)
+        assert typed.dtype == dtype and len(typed) == 402
+        np.testing.assert_array_equal(typed.search(whole[:2] + 20.0, 1).ids[:, 0], [400, 401])
+
+
+def kinds():
+    """Return the types in which vectors are kept, and bfloat16 as ml_dtypes has it."""
+    return ["float16", "int8", "uint8", pytest.param("bfloat16", id="bfloat16")]
+
+
+def as_kind(rows, kind):
+    return rows.astype(pytest.importorskip("ml_dtypes").bfloat16 if kind == "bfloat16" else kind)
+
+
+@pytest.mark.parametrize("kind", kinds())
+def test_arrays_keep_their_type(kind):
+    """Through changes, pickles and strides; answers are those of float32."""
+    whole = np.random.default_rng(6).integers(0, 100, (400, 40))
+    queries = whole[:30].astype(np.float32) + np.float32(0.25)
+    rows = as_kind(whole, kind)
+    with thresher.Index(whole.astype(np.float32), metric="l2") as wide:
+        want = wide.search(queries, 4, method="certain")
+        for given in (rows, np.repeat(rows, 2, axis=0)[::2], np.asfortranarray(rows)):
+            with thresher.Index(given, metric="l2") as index:
+                assert (index.dtype, index.info["dtype"]) == (kind, kind)
+                got = index.search(queries, 4, method="certain")
+                np.testing.assert_array_equal(got.ids, want.ids)
+                np.testing.assert_array_equal(got.scores64, want.scores64)
+                assert index.info["bytes"] < wide.info["bytes"]
+        np.testing.assert_array_equal(thresher.knn(queries, rows, 4, "l2", "exact")[1], want.ids)
+        np.testing.assert_array_equal(thresher.knn(rows[:9], rows, 1, "l2", "exact")[1][:, 0], np.arange(9))
+    with thresher.Index(rows[:0], metric="l2") as index:
+        index.add(rows[:300])
+        index.add(whole[300:].astype(float))
+        index.remove([0, 1])
+        assert (index.dtype, len(index)) == (kind, 398)
+        again = pickle.loads(pickle.dumps(index))
+        assert again.dtype == kind
+        for x in (index, again):
+            np.testing.assert_array_equal(x.search(whole[2:9], 1).ids[:, 0], np.arange(7))
+        with pytest.raises(ValueError, match=f"vectors: row 1, column 3 is .*, which {kind}, the type"):
+            index.add(whole[:2] + np.eye(1, 80, 43).reshape(2, 40) / 3)
+        assert len(index) == 398
+    if kind in ("float16", "bfloat16"):
+        broken = rows.copy()
+        broken[5, 7] = np.nan
+        with pytest.raises(ValueError, match="row 5"):
+            thresher.Index(broken, metric="l2")
+
+
+def test_torch_keeps_bfloat16(vectors, queries):
+    torch = pytest.importorskip("torch")
+    half = torch.from_numpy(vectors).bfloat16()
+    with thresher.Index(half, metric="ip") as index:
+        assert index.dtype == "bfloat16"
+        np.testing.assert_array_equal(
+            index.search(queries, 5, method="certain").ids, best(queries, half.float().numpy(), 5)[0]
+        )
+
+
+def test_open_several_files(tmp_path, vectors, queries):
+    folder = tmp_path / "many"
+    folder.mkdir()
+    names = [folder / name for name in ("p-1.npy", "p-2.npy", "p-10.npy")]
+    for path, part in zip(names, np.split(vectors, [400, 900]), strict=True):
+        np.save(path, part)
+    right = best(queries, vectors, 5)[0]
+    listed = ",".join(map(str, names))
+    for path in (folder, str(folder / "p-*.npy"), names, listed):
+        with thresher.Index.open(path, metric="ip") as index:
+            assert len(index) == 1500
+            np.testing.assert_array_equal(index.search(queries, 5, method="certain").ids, right)
+            _worker.get().close()  # it is opened again
+            np.testing.assert_array_equal(index.search(queries, 5, method="certain").ids, right)
+    np.save(folder / "p-11.npy", vectors[:3].astype(np.float64))
+    with pytest.raises(OSError, match=r"path: .*p-11.npy: holds float64, .*p-1.npy holds float32"):
+        thresher.Index.open(folder, metric="ip")
+    with pytest.raises(FileNotFoundError, match=r"p-3.npy"):
+        thresher.Index.open([names[0], folder / "p-3.npy"], metric="ip")
+    with pytest.raises(ValueError, match="path: an empty list"):
+        thresher.Index.open([], metric="ip")
+    (tmp_path / "a,b.npy").write_bytes(names[0].read_bytes())
+    assert len(thresher.Index.open(tmp_path / "a,b.npy", metric="ip")) == 400
+    with pytest.raises(ValueError, match=r"a,b.npy has a comma"):
+        thresher.Index.open([names[0], tmp_path / "a,b.npy"], metric="ip")
 
 
 def test_memory_mapped(tmp_path, vectors, queries):

@@ -156,7 +156,9 @@ def test_to_arrow(vectors, queries):
         *("query", "query_id", "ids", "rows", "scores", "scores64", "pulls"),
         *("exact", "complete", "guarantee", "delta", "epsilon", "open_bound"),
     ]
-    assert table.schema.metadata == {b"answers_version": b"2", b"metric": b"l2"}
+    stated = dict(table.schema.metadata)
+    assert json.loads(stated.pop(b"covers")) == found.covers
+    assert stated == {b"answers_version": b"2", b"metric": b"l2"}
     assert table.schema.field("scores").type.value_type == pa.float32()
     assert table.schema.field("scores64").type.value_type == pa.float64()
     for j, row in enumerate(table.to_pylist()):

@@ -31,7 +31,8 @@ type Collection struct {
 	State     CollectionState `json:"state"`
 	Count     int64           `json:"count"` // atoms; 0 until the rows have been read
 	Dim       int             `json:"dim"`
-	Dimension int             `json:"dimension"` // Deprecated: Dim, by its former name
+	Dimension int             `json:"dimension"`       // Deprecated: Dim, by its former name
+	DType     string          `json:"dtype,omitempty"` // in which the vectors are kept, such as float16; "" before it is ready
 	Metric    string          `json:"metric"`
 	Basis     string          `json:"basis"`
 	IDs       IDKind          `json:"ids,omitempty"` // "" until the rows have been read
@@ -47,6 +48,8 @@ type Collection struct {
 	// VectorColumns says which columns, field or array of the newest rows' source made the
 	// vectors; "" for a source without names.
 	VectorColumns string `json:"vector_columns,omitempty"`
+	// Columns are those by which filters select.
+	Columns []Column `json:"columns,omitempty"`
 	// Warnings name the columns of the newest rows' source that were ignored.
 	Warnings []string `json:"warnings,omitempty"`
 	// Error is why this version failed or, for a ready one, why the following change failed;
@@ -55,8 +58,29 @@ type Collection struct {
 	// Adopted says how a version was recovered from its own files because the database was
 	// lost or older.
 	Adopted string `json:"adopted,omitempty"`
+	// Writes, if not nil, says that the collection changes by rows, and how many writes of rows the version has seen. Count, Bytes and
+	// the following are those of that state.
+	Writes *uint64 `json:"writes,omitempty"`
+	// Segments are those with codes, and Unsealed the rows that wait for becoming one.
+	Segments int   `json:"segments,omitempty"`
+	Unsealed int64 `json:"unsealed,omitempty"`
+	// Change is what the request did that this answers.
+	Change *RowChange `json:"change,omitempty"`
 	// Texts says that searches may contain texts in place of vectors.
 	Texts bool `json:"texts,omitempty"`
+}
+
+// RowChange says what a change by rows did.
+type RowChange struct {
+	Written  int `json:"written"`  // rows
+	Replaced int `json:"replaced"` // of them, those of ids that were there
+	Deleted  int `json:"deleted"`
+}
+
+// Column is a column by which filters select.
+type Column struct {
+	Name string `json:"name"`
+	Type string `json:"dtype"` // int64, float64, float32, text, bool, timestamp, list of texts
 }
 
 // Rounding says what rounding to float32 changed: what certificates promise is so of the rounded.
@@ -89,8 +113,10 @@ type Search struct {
 	MaxDistance *float64 `json:"max_distance,omitempty"`
 	MinDistance *float64 `json:"min_distance,omitempty"`
 	DeadlineMS  float64  `json:"deadline_ms,omitempty"` // after which the best so far is the answer; 0: none
-	Filter      []ID     `json:"filter,omitempty"`      // the only vectors that may be returned; nil: all
-	Exclude     []ID     `json:"exclude,omitempty"`     // vectors that may not be returned
+	// Filter says which vectors may be returned, nil all: those of ids ([]ID), a mask ([]bool), an expression over the
+	// collection's columns (a string), or a filter in Qdrant's form (an object).
+	Filter  any  `json:"filter,omitempty"`
+	Exclude []ID `json:"exclude,omitempty"` // vectors that may not be returned
 	// Goals, if not nil, says for each query what it asks for in addition.
 	Goals   []QueryGoal `json:"goals,omitempty"`
 	Include []string    `json:"include,omitempty"` // "certificate", "rounds", "rows", "scores64", "covers"
@@ -115,6 +141,8 @@ type QueryGoal struct {
 	MaxScore    *float64 `json:"max_score,omitempty"`
 	MaxDistance *float64 `json:"max_distance,omitempty"`
 	MinDistance *float64 `json:"min_distance,omitempty"`
+	// Filter replaces that of the Search.
+	Filter any `json:"filter,omitempty"`
 	// Exclude lists atoms that may not be returned, in addition to Search.Exclude.
 	Exclude []ID `json:"exclude,omitempty"`
 	// Candidates lists atoms that are probably among the best, of any origin. They are scored

@@ -8,9 +8,14 @@ type Stated struct {
 	Queries [][]float32    `json:"queries"`
 	Answers []StatedAnswer `json:"answers"` // one a query
 	// K is the number of atoms wanted; 0 means the length of the longest answer.
-	K          int      `json:"k,omitempty"`
-	Delta      float64  `json:"delta,omitempty"`
-	Method     string   `json:"method,omitempty"` // "" is certain
+	K      int     `json:"k,omitempty"`
+	Delta  float64 `json:"delta,omitempty"`
+	Method string  `json:"method,omitempty"` // "" is certain
+	// Published are options of a published method, of Recall; nil: none.
+	Published *Published `json:"published,omitempty"`
+	// Filter and Exclude are as of a Search.
+	Filter     any      `json:"filter,omitempty"`
+	Exclude    []ID     `json:"exclude,omitempty"`
 	DeadlineMS float64  `json:"deadline_ms,omitempty"`
 	Include    []string `json:"include,omitempty"` // of Certify: "rounds", "rows", "scores64", "covers"
 }
@@ -55,6 +60,18 @@ type RecallReport struct {
 	Ranks    []RankBand  `json:"ranks"`
 	Gaps     *Gaps       `json:"gaps,omitempty"` // nil if no answer of k atoms lacks any
 	Scores   *ScoreCheck `json:"scores,omitempty"`
+	// Reasons say why answers lack atoms, those that explain most first; empty if none is known, nil if no
+	// answer lacks any, the deadline left no time, or the vectors are kept in float64.
+	Reasons []Reason `json:"reasons,omitzero"`
+}
+
+// Reason is what, granted, makes most of the answers right that lack atoms.
+type Reason struct {
+	Kind    string  `json:"kind"`    // "shifted", "order", "metric", "reversed", "rounded", "ties", "filter", "absent"
+	Queries int64   `json:"queries"` // answers that it explains
+	Of      int64   `json:"of"`      // those examined, which lack atoms
+	Recall  float64 `json:"recall"`  // their mean recall, with this granted
+	Text    string  `json:"text"`    // in words
 }
 
 // RankBand counts the atoms of some ranks, from 1.

@@ -188,7 +188,7 @@ func (s *snapshot) list(f *Folder, known func(name string) bool) error {
 		case e.IsDir() && f.Known == nil:
 			err = s.list(&Folder{Name: path}, known)
 		case e.IsDir():
-			err = s.stageJob(path, f.First)
+			err = s.stageSubfolder(path, f)
 		case e.Type().IsRegular():
 			err = s.add(path)
 		}
@@ -197,6 +197,30 @@ func (s *snapshot) list(f *Folder, known func(name string) bool) error {
 		}
 	}
 	return nil
+}
+
+// stageSubfolder stages a subfolder of f.
+func (s *snapshot) stageSubfolder(path string, f *Folder) error {
+	if f.Copy == nil {
+		return s.stageJob(path, f.First)
+	}
+	to := filepath.Join(s.stage(), path)
+	done, err := f.Copy(filepath.Base(path), to)
+	if err != nil {
+		return err
+	}
+	if !done {
+		return s.stageJob(path, f.First)
+	}
+	entries, err := os.ReadDir(to)
+	for _, e := range entries {
+		info, ierr := e.Info()
+		if ierr != nil {
+			return ierr
+		}
+		s.files = append(s.files, staged{filepath.Join(path, e.Name()), info.Size()})
+	}
+	return err
 }
 
 // stageJob gives second names to the files of a subfolder that may grow, and copies the first.

@@ -34,6 +34,9 @@ type Folder struct {
 	// First, if not "", is the name of the file of each subfolder that must not be newer than the
 	// others, which may grow meanwhile. It is small.
 	First string
+	// Copy, if not nil, makes a subfolder at to that has what the one of a name holds now, in files that are not written to any more but
+	// may share their bytes with it. done is false for a subfolder that nobody writes to: its files are linked as they are.
+	Copy func(name, to string) (done bool, err error)
 }
 
 // databases lists all databases.

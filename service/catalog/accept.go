@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"time"
 
 	"go.etcd.io/bbolt"
 
@@ -17,13 +16,7 @@ import (
 // known idempotency key is answered whatever the state, and waiting for a running build comes
 // later.
 func (c *Catalog) refuseEarly(ctx context.Context, name, key string, may func(*entry) error) error {
-	known := false
-	err := c.db.View(func(tx *bbolt.Tx) error {
-		_, found, err := store.FindKey(bucket(tx, keysBucket), key, "", time.Now())
-		known = found || err != nil
-		return nil
-	})
-	if err != nil || known {
+	if known, err := c.knows(key); err != nil || known {
 		return err
 	}
 	c.mu.Lock()
@@ -32,16 +25,26 @@ func (c *Catalog) refuseEarly(ctx context.Context, name, key string, may func(*e
 		return draining()
 	}
 	e := c.entries[name]
-	if e != nil && e.Next != nil && c.o.Patience > 0 && wanted(ctx) == 0 {
+	if e != nil && e.Next != nil && c.o.Patience > 0 && wanted(ctx).version == 0 {
 		e = &entry{record: record{Ready: cmp.Or(e.Ready, e.Next)}} // the state after the running build
 	}
 	return may(e)
 }
 
-// findByKey looks up the version that was made under an idempotency key.
+// knows reports whether something was made under an idempotency key, whatever was asked for.
+func (c *Catalog) knows(key string) (known bool, err error) {
+	err = c.db.View(func(tx *bbolt.Tx) error {
+		_, found, err := store.FindKey(bucket(tx, keysBucket), key, "", c.o.Now())
+		known = found || err != nil
+		return nil
+	})
+	return known, err
+}
+
+// findByKey looks up what was made under an idempotency key: a version as it is now, or the answer to a change by rows, which is that of the first request.
 func (c *Catalog) findByKey(key, fingerprint string) (i Info, found bool, err error) {
 	err = c.db.View(func(tx *bbolt.Tx) error {
-		text, ok, err := store.FindKey(bucket(tx, keysBucket), key, fingerprint, time.Now())
+		text, ok, err := store.FindKey(bucket(tx, keysBucket), key, fingerprint, c.o.Now())
 		if err != nil || !ok {
 			return err
 		}
@@ -50,6 +53,9 @@ func (c *Catalog) findByKey(key, fingerprint string) (i Info, found bool, err er
 	})
 	if err != nil || !found {
 		return Info{}, false, err
+	}
+	if i.Writes != nil {
+		return i, true, nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,8 +97,8 @@ func busy(name string, e *entry) error {
 }
 
 // accept records ch, whose files are durable, and starts building it. It takes over from, a
-// use of the version that ch changes, or nil.
-func (c *Catalog) accept(name, key, fingerprint string, ch *change, s *staged, from *Version, may func(*entry) error) (Info, error) {
+// use of the version that ch changes, or nil. The collection must be in the required state.
+func (c *Catalog) accept(name, key, fingerprint string, ch *change, s *staged, from *Version, required onlyOn, may func(*entry) error) (Info, error) {
 	share := c.memory.share(name)
 	begun := false
 	defer func() {
@@ -108,10 +114,14 @@ func (c *Catalog) accept(name, key, fingerprint string, ch *change, s *staged, f
 	if i, found, err := c.findByKey(key, fingerprint); err != nil || found {
 		return i, err
 	}
+	defer c.endWrites(name)()
 	c.mu.Lock()
 	e, closed := c.entries[name], c.closed
 	err := may(e)
 	c.mu.Unlock()
+	if err == nil {
+		err = c.isAt(name, required)
+	}
 	if closed {
 		return Info{}, draining()
 	}
@@ -153,7 +163,7 @@ func (c *Catalog) accept(name, key, fingerprint string, ch *change, s *staged, f
 // acknowledged.
 func (c *Catalog) record(name, key, fingerprint string, rec record, s *staged) (err error) {
 	ch := rec.Next
-	ch.CreatedAt = time.Now().UTC()
+	ch.CreatedAt = c.o.Now().UTC()
 	err = c.db.View(func(tx *bbolt.Tx) error { ch.Version = lastNumber(tx, name) + 1; return nil })
 	if err != nil {
 		return err
@@ -200,5 +210,5 @@ func (ch *change) shape() (shape, error) {
 		return shape{}, err
 	}
 	basis, err := collection.ParseBasis(ch.Basis)
-	return shape{rows: ch.Count, dim: ch.Dim, metric: metric, basis: basis}, err
+	return shape{rows: ch.Count, dim: ch.Dim, metric: metric, basis: basis, elem: ch.elem()}, err
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"thresher/collection"
+	"thresher/dataset"
 	"thresher/service/problem"
 )
 
@@ -30,6 +31,11 @@ func (b *budget) share(name string) *share { return &share{b: b, what: name} }
 func (s *share) resize(n int64, why string) error {
 	s.b.mu.Lock()
 	defer s.b.mu.Unlock()
+	return s.set(n, why)
+}
+
+// set is resize; the budget's lock is held.
+func (s *share) set(n int64, why string) error {
 	others := s.b.used - s.held
 	if n > s.held && s.b.most > 0 && n > s.b.most-others {
 		return problem.New(problem.OutOfMemory,
@@ -39,6 +45,13 @@ func (s *share) resize(n int64, why string) error {
 	s.b.used += n - s.held
 	s.held = n
 	return nil
+}
+
+// grow adds n bytes to the share, and fails as resize does.
+func (s *share) grow(n int64, why string) error {
+	s.b.mu.Lock()
+	defer s.b.mu.Unlock()
+	return s.set(s.held+n, why)
 }
 
 // settle sets the share to n bytes that are allocated already.
@@ -62,12 +75,13 @@ type shape struct {
 	dim     int
 	metric  collection.Metric
 	basis   collection.Basis
-	idBytes int64 // of the ids
+	elem    dataset.Elem // in which values given in float64 are kept
+	idBytes int64        // of the ids
 }
 
 func (s shape) String() string { return fmt.Sprintf("%d rows of %d columns", s.rows, s.dim) }
 
 // estimate returns a close upper bound of the memory of a collection and its ids, in bytes.
 func (s shape) estimate() int64 {
-	return s.idBytes + collection.Size(s.rows, s.dim, &collection.Options{Metric: s.metric, Basis: s.basis})
+	return s.idBytes + collection.Size(s.rows, s.dim, &collection.Options{Metric: s.metric, Basis: s.basis, Elem: s.elem})
 }

@@ -8,7 +8,6 @@ import (
 
 	"thresher/collection"
 	"thresher/dataset"
-	"thresher/service/api"
 	"thresher/service/problem"
 )
 
@@ -69,7 +68,7 @@ func (b *build) run(ctx context.Context) (Info, error) {
 		}
 	}
 	if ctx.Err() != nil && err != nil {
-		b.clear(b.change.data(), b.change.ids())
+		b.clear(b.change.data(), b.change.ids(), b.change.columns())
 		b.forget()
 		return Info{}, b.stopReason()
 	}
@@ -117,7 +116,7 @@ func (b *build) clear(names ...string) {
 func (b *build) makeVersion(ctx context.Context) (*opened, error) {
 	o := b.c.newOpened(b.name, b.change)
 	o.share = b.share
-	b.clear(b.change.data(), b.change.ids()) // an earlier process may have left them
+	b.clear(b.change.data(), b.change.ids(), b.change.columns()) // an earlier process may have left them
 	if err := b.c.checkLimits(b.share, &b.change); err != nil {
 		return o, err
 	}
@@ -127,17 +126,34 @@ func (b *build) makeVersion(ctx context.Context) (*opened, error) {
 	if err := b.collect(ctx, o); err != nil {
 		return o, err
 	}
+	if err := b.columns(ctx, o); err != nil {
+		return o, err
+	}
 	if err := b.c.unchanged(b.change.Rows); err != nil { // since it was read
 		return o, err
 	}
 	ch := &o.change
 	ch.Count, ch.Dim, ch.Metric, ch.Basis, ch.IDs = int64(o.col.N), o.col.Dim, o.col.Metric.String(), o.col.Basis.String(), o.ids.kind
 	ch.Bytes = o.col.Bytes() + o.ids.bytes()
+	ch.keptAs(o.col)
+	if o.columns != nil {
+		ch.Bytes += o.columns.Bytes()
+		if err := b.share.resize(max(b.share.held, ch.Bytes), shape{rows: ch.Count, dim: ch.Dim}.String()+" with columns"); err != nil {
+			return o, err
+		}
+	}
 	if ch.Rounded = nil; o.col.Change.Values > 0 {
-		ch.Rounded = &api.Rounding{Values: o.col.Change.Values, Largest: o.col.Change.Largest}
+		ch.Rounded = roundingOf(o.col.Change)
 	}
 	o.share.settle(ch.Bytes)
 	return o, o.start(ctx)
+}
+
+// keptAs notes how the rows of a version are kept, which those that are added to it are, too.
+func (ch *change) keptAs(col *collection.Collection) {
+	if ch.DType = ""; col.Float64() {
+		ch.DType = col.Elem().String()
+	}
 }
 
 // unchanged checks that the file at o, if o lies in a root, is still the one that was
@@ -166,8 +182,8 @@ func (b *build) savedIDs(r *origin, o *opened) error {
 		return problem.New(problem.Conflict, "%s: the file of its ids was removed since the request", r.Called).In("source.path")
 	}
 	ids := newIDsBuilder(o.change.IDs, b.c.o.MaxIDBytes)
-	for _, id := range saved {
-		if err := ids.add(id); err != nil {
+	for row := range int64(saved.Len()) {
+		if err := ids.add(saved.Text(row)); err != nil {
 			return err
 		}
 	}
@@ -211,7 +227,7 @@ func (b *build) collect(ctx context.Context, o *opened) error {
 	if err := b.c.o.disk.At("build", path); err != nil {
 		return err
 	}
-	if o.col, err = collection.Create(ctx, path, src, true, options); err != nil {
+	if o.col, err = collection.Create(ctx, path, src.source(), true, options); err != nil {
 		return err
 	}
 	if o.ids, o.change.NextID = rowNumbers(o.col.N), int64(o.col.N); src.ids == nil {
@@ -230,7 +246,7 @@ func (b *build) rows() (*rows, *collection.Options, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &rows{dim: need.dim, most: b.c.o.MaxRows, progress: func(part float64) { b.setProgress(readShare * part) }}
+	r := &rows{dim: need.dim, wide: need.elem, most: b.c.o.MaxRows, progress: func(part float64) { b.setProgress(readShare * part) }}
 	r.reserve = func(n, ids int64) error {
 		need.rows, need.idBytes = max(n, b.change.Count), ids
 		return b.share.resize(max(b.share.held, need.estimate()), need.String())
@@ -241,7 +257,7 @@ func (b *build) rows() (*rows, *collection.Options, error) {
 	if err := b.openRows(r); err != nil {
 		return nil, nil, err
 	}
-	options := &collection.Options{Metric: need.metric, Basis: need.basis, Seed: b.change.Seed, Threads: b.c.o.Threads, Mode: 0o600,
+	options := &collection.Options{Metric: need.metric, Basis: need.basis, Elem: need.elem, Seed: b.change.Seed, Threads: b.c.o.Threads, Mode: 0o600,
 		Progress: func(done, total int64) { b.setProgress(min(1, readShare+(1-readShare)*float64(done)/float64(total))) }}
 	return r, options, nil
 }
@@ -250,7 +266,7 @@ func (b *build) rows() (*rows, *collection.Options, error) {
 func (b *build) reading(o *origin) *dataset.Options {
 	opt := b.c.options(o)
 	if b.from != nil {
-		opt.Origin = b.from.o.col.Origin
+		opt.Origin = b.from.o.col.QueryOrigin()
 		return opt
 	}
 	metric, err := collection.ParseMetric(b.change.Metric)
@@ -266,7 +282,9 @@ func (b *build) openRows(r *rows) error {
 		if err != nil {
 			return err
 		}
-		r.drop = ids.ints
+		for row := range int64(ids.n) {
+			r.drop = append(r.drop, ids.Int(row))
+		}
 	}
 	if o := ch.Rows; o != nil {
 		if o.Keys != "" {

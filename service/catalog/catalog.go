@@ -49,7 +49,8 @@ type Catalog struct {
 	inUse    int // uses of all versions together
 	entries  map[string]*entry
 	versions map[ref]*opened
-	queues   changeQueues
+	queues   changeQueues // of collections
+	keyed    changeQueues // of the changes by rows under idempotency keys
 }
 
 // entry is a collection.
@@ -73,8 +74,8 @@ func Open(ctx context.Context, dir string, db *bbolt.DB, o *Options) (*Catalog, 
 		return nil, errors.New("a catalog needs to know how engines are opened")
 	}
 	c := &Catalog{
-		dir: dir, db: db, o: *o, memory: budget{most: o.Memory}, buildSlot: make(chan struct{}, 1), readSlots: make(chan struct{}, mostReads), ready: make(chan struct{}),
-		entries: map[string]*entry{}, versions: map[ref]*opened{}, queues: changeQueues{map[string]*changeQueue{}},
+		dir: dir, db: db, o: *o, memory: budget{most: o.Memory}, buildSlot: make(chan struct{}, 1), readSlots: make(chan struct{}, maxReads), ready: make(chan struct{}),
+		entries: map[string]*entry{}, versions: map[ref]*opened{}, queues: changeQueues{map[string]*changeQueue{}}, keyed: changeQueues{map[string]*changeQueue{}},
 	}
 	c.o.defaults()
 	c.idle = sync.NewCond(&c.mu)

@@ -15,6 +15,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"thresher/collection"
+	"thresher/dataset"
 	"thresher/service/problem"
 	"thresher/store"
 )
@@ -57,7 +58,7 @@ func (c *Catalog) Create(ctx context.Context, name string, src Source, o CreateO
 		if ch.Metric == "" {
 			ch.Metric = c.metricOf(name)
 		}
-		return c.accept(name, key, fingerprint, ch, s, nil, may)
+		return c.accept(name, key, fingerprint, ch, s, nil, wanted(ctx), may)
 	})
 }
 
@@ -103,6 +104,10 @@ func newChange(name string, src Source, o CreateOptions) (*change, error) {
 	if err != nil {
 		return nil, problem.New(problem.InvalidValue, "%v", err).In("basis").Within([]string{"auto", "raw"})
 	}
+	dtype, err := dtypeOf(o.DType)
+	if err != nil {
+		return nil, err
+	}
 	named := src.IDColumn != "" || src.IDs != nil
 	if kinds := []Kind{"", RowNumbers, Integers, Strings}; !slices.Contains(kinds, o.IDs) {
 		return nil, problem.New(problem.InvalidValue, "%q is not a kind of ids", clip(string(o.IDs))).In("ids").Within(kinds[1:])
@@ -110,12 +115,32 @@ func newChange(name string, src Source, o CreateOptions) (*change, error) {
 	if named && o.IDs == RowNumbers {
 		return nil, problem.New(problem.InvalidValue, "ids of kind %s use no column, and one is named", o.IDs).In("ids")
 	}
-	ch := &change{Base: newBase(name), Metric: metric, Basis: basis.String(), Seed: o.Seed, Drawn: o.Drawn, IDs: o.IDs}
+	ch := &change{Base: newBase(name), Metric: metric, Basis: basis.String(), DType: dtype, Seed: o.Seed, Drawn: o.Drawn, IDs: o.IDs}
 	ch.drawSeed()
 	if o.Basis == "" || o.Basis == "auto" {
 		ch.Basis = ""
 	}
 	return ch, nil
+}
+
+// dtypeOf returns change.DType of what a request says.
+func dtypeOf(asked string) (string, error) {
+	switch asked {
+	case "", dataset.ElemFloat32.String():
+		return "", nil
+	case dataset.ElemFloat64.String():
+		return asked, nil
+	}
+	types := []string{dataset.ElemFloat32.String(), dataset.ElemFloat64.String()}
+	return "", problem.New(problem.InvalidValue, "%q is none of %s", clip(asked), strings.Join(types, ", ")).In("dtype").Within(types)
+}
+
+// elem is the type in which values given in float64 are kept.
+func (ch *change) elem() dataset.Elem {
+	if ch.DType != "" {
+		return dataset.ElemFloat64
+	}
+	return dataset.ElemFloat32
 }
 
 // resolveIDs decides how the rows of a new collection get ids: from the named column, from a
@@ -171,6 +196,9 @@ func (ch *change) fillFrom(s *staged) error {
 			*v.asked = v.is
 		}
 	}
+	if s.origin.Prepared && ch.DType != "" {
+		return problem.New(problem.InvalidValue, "%s: a prepared collection has its own type", s.origin.Called).In("dtype")
+	}
 	if ch.Basis == "" {
 		ch.Basis = collection.Rotated.String()
 	}
@@ -210,6 +238,13 @@ func (c *Catalog) Append(ctx context.Context, name string, src Source, key strin
 	if err := c.refuseEarly(ctx, name, key, may); err != nil {
 		return Info{}, err
 	}
+	if v, err := c.changingVersion(ctx, name, key); v != nil || err != nil {
+		if err == nil {
+			defer v.Release()
+			return c.appendRows(ctx, v, &src, key)
+		}
+		return Info{}, err
+	}
 	base := newBase(name)
 	s, err := c.stage(ctx, base, &src, c.coordinates(name), c.numbersRows(name))
 	defer s.discard()
@@ -218,6 +253,9 @@ func (c *Catalog) Append(ctx context.Context, name string, src Source, key strin
 	}
 	fingerprint := printOf("append", name, s.id, src.columns(), src.IDColumn, nil)
 	return c.changeOnce(ctx, name, key, fingerprint, func(from *Version) (Info, error) {
+		if from.Changes() {
+			return Info{}, c.overtaken(name, from.o.change.Version)
+		}
 		ch := from.o.change.after(base)
 		if err := ch.extend(name, s, &src); err != nil {
 			return Info{}, err
@@ -225,7 +263,7 @@ func (c *Catalog) Append(ctx context.Context, name string, src Source, key strin
 		if err := s.refuseTaken(ctx, from.o, &src); err != nil {
 			return Info{}, err
 		}
-		return c.accept(name, key, fingerprint, ch, s, from, may)
+		return c.accept(name, key, fingerprint, ch, s, from, wanted(ctx), may)
 	})
 }
 
@@ -254,8 +292,8 @@ func (c *Catalog) changeOnce(ctx context.Context, name, key, fingerprint string,
 
 // after returns the change that follows ch, a ready version.
 func (ch *change) after(base string) *change {
-	next := &change{Base: base, From: ch.Version, Metric: ch.Metric, Basis: ch.Basis, Seed: ch.Seed, Drawn: ch.Drawn, Dim: ch.Dim,
-		Count: ch.Count, IDs: ch.IDs, Coordinates: ch.Coordinates}
+	next := &change{Base: base, From: ch.Version, Metric: ch.Metric, Basis: ch.Basis, DType: ch.DType, Seed: ch.Seed, Drawn: ch.Drawn, Dim: ch.Dim,
+		Count: ch.Count, IDs: ch.IDs, Coordinates: ch.Coordinates, Columns: ch.Columns}
 	next.drawSeed()
 	return next
 }
@@ -311,40 +349,41 @@ func (c *Catalog) Remove(ctx context.Context, name string, ids Keys, key string)
 	if err := c.refuseEarly(ctx, name, key, may); err != nil {
 		return Info{}, err
 	}
+	if v, err := c.changingVersion(ctx, name, key); v != nil || err != nil {
+		if err == nil {
+			defer v.Release()
+			return c.removeFrom(ctx, v, &ids, key)
+		}
+		return Info{}, err
+	}
 	fingerprint := printOf("remove", name, "", "", "", ids)
 	return c.changeOnce(ctx, name, key, fingerprint, func(from *Version) (Info, error) {
+		if from.Changes() {
+			return Info{}, c.overtaken(name, from.o.change.Version)
+		}
 		ch := from.o.change.after(newBase(name))
 		s := &staged{c: c}
 		defer s.discard()
-		if err := c.removeRows(ch, s, from, &ids, name); err != nil {
+		if err := c.removeRows(ch, s, from, &ids); err != nil {
 			return Info{}, err
 		}
-		return c.accept(name, key, fingerprint, ch, s, from, may)
+		return c.accept(name, key, fingerprint, ch, s, from, wanted(ctx), may)
 	})
 }
 
 // removeRows removes the rows of ids from ch, which still describes the previous version.
-func (c *Catalog) removeRows(ch *change, s *staged, from *Version, ids *Keys, name string) error {
-	if err := ids.refuseMask(from.Len()); err != nil {
-		return err
-	}
-	rows, err := from.IDs().Rows(ids, "ids")
+func (c *Catalog) removeRows(ch *change, s *staged, from *Version, ids *Keys) error {
+	rows, err := from.rowsToRemove(ids)
 	if err != nil {
 		return err
 	}
-	slices.Sort(rows)
-	rows = slices.Compact(rows)
-	switch len(rows) {
-	case 0:
-		return problem.New(problem.InvalidValue, "no ids are given").In("ids")
-	case from.Len():
-		return problem.New(problem.InvalidValue,
-			"these are all %d rows of collection %s, and a collection has one at least: delete it instead", len(rows), name).In("ids")
+	var drop dataset.IDsBuilder
+	for _, row := range rows {
+		drop.AddInt(row)
 	}
-	drop := &IDs{kind: Integers, n: len(rows), ints: rows, order: make([]uint32, len(rows))}
 	ch.Drop, ch.Count = ch.Base+".drop", ch.Count-int64(len(rows))
 	s.names = []string{ch.Drop}
-	return writeIDs(c.o.disk, s.arriving(ch.Drop), drop)
+	return writeIDs(c.o.disk, s.arriving(ch.Drop), rowIDs(drop.IDs()))
 }
 
 // printOf returns the fingerprint of a request.
@@ -361,6 +400,7 @@ func printOf(verb, name, content, column, idColumn string, options any) string {
 func (c *Catalog) Delete(name string) error {
 	c.change.Lock()
 	defer c.change.Unlock()
+	defer c.endWrites(name)()
 	c.mu.Lock()
 	e, closed := c.entries[name], c.closed
 	c.mu.Unlock()

@@ -7,12 +7,12 @@ import (
 	"thresher/service/problem"
 )
 
-// changeQueues serialises the changes of each collection in the order of their requests.
+// changeQueues serialises the changes of each collection, or under each idempotency key, in the order of their requests.
 type changeQueues struct {
 	lines map[string]*changeQueue // guarded by Catalog.mu
 }
 
-// changeQueue holds the waiting changes of one collection: next contains one value while a
+// changeQueue holds the waiting changes of one collection, or under one key: next contains one value while a
 // change runs.
 type changeQueue struct {
 	next    chan struct{}
@@ -21,34 +21,40 @@ type changeQueue struct {
 
 type onlyOnKey struct{}
 
+// onlyOn is what a change requires: a version, 0 for any, with so many writes; nil for one that does not change by rows.
+type onlyOn struct {
+	version int64
+	writes  *uint64
+}
+
 // NoVersion is a version number that no collection has.
 const NoVersion = -1
 
 // OnlyOn returns a context under which a change is only made to this version of the
-// collection: if another is the newest, or is being built, the change is refused at once
+// collection, with so many writes if it changes by rows, else nil: if another is the newest, or is being built, the change is refused at once
 // instead of waiting.
-func OnlyOn(ctx context.Context, version int64) context.Context {
-	return context.WithValue(ctx, onlyOnKey{}, version)
+func OnlyOn(ctx context.Context, version int64, writes *uint64) context.Context {
+	return context.WithValue(ctx, onlyOnKey{}, onlyOn{version, writes})
 }
 
-// wanted returns the version that a change requires, 0 for any.
-func wanted(ctx context.Context) int64 {
-	version, _ := ctx.Value(onlyOnKey{}).(int64)
-	return version
+// wanted returns what a change requires.
+func wanted(ctx context.Context) onlyOn {
+	w, _ := ctx.Value(onlyOnKey{}).(onlyOn)
+	return w
 }
 
 // serialize runs a change of a collection once earlier changes and builds of it have ended,
 // and waits for that up to Options.Patience.
 func (c *Catalog) serialize(ctx context.Context, name string, change func() (Info, error)) (Info, error) {
-	if version := wanted(ctx); version != 0 || c.o.Patience <= 0 {
-		if err := c.isAt(name, version); err != nil {
+	if w := wanted(ctx); w.version != 0 || c.o.Patience <= 0 {
+		if err := c.isAt(name, w); err != nil {
 			return Info{}, err
 		}
 		return change()
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.o.Patience)
 	defer cancel()
-	leave, err := c.enter(ctx, name)
+	leave, err := c.enter(ctx, c.queues, name)
 	if err != nil {
 		return Info{}, c.impatient(name, err)
 	}
@@ -74,12 +80,21 @@ func (c *Catalog) serialize(ctx context.Context, name string, change func() (Inf
 }
 
 // isAt refuses a change that requires another version than the newest; 0 is any.
-func (c *Catalog) isAt(name string, version int64) error {
+func (c *Catalog) isAt(name string, w onlyOn) error {
+	if w.version == 0 {
+		return nil
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.entries[name]
-	if version == 0 || e != nil && versionOf(e.Ready) == version && e.Next == nil {
-		return nil
+	if e != nil && e.Ready != nil && e.Next == nil {
+		i := c.describe(name, e)
+		if i.Version == w.version && (i.Writes == nil) == (w.writes == nil) && (w.writes == nil || *i.Writes == *w.writes) {
+			return nil
+		}
+		if i.Writes != nil {
+			return mismatch(i)
+		}
 	}
 	now := int64(0)
 	if e != nil {
@@ -88,13 +103,13 @@ func (c *Catalog) isAt(name string, version int64) error {
 	return problem.New(problem.Conflict, "the newest version of collection %s is %d, and the change requires another", name, now).In("If-Match").Within(now)
 }
 
-// enter waits until no other change of the collection runs.
-func (c *Catalog) enter(ctx context.Context, name string) (leave func(), err error) {
+// enter waits until no other change in the queue of this name runs.
+func (c *Catalog) enter(ctx context.Context, q changeQueues, name string) (leave func(), err error) {
 	c.mu.Lock()
-	l := c.queues.lines[name]
+	l := q.lines[name]
 	if l == nil {
 		l = &changeQueue{next: make(chan struct{}, 1)}
-		c.queues.lines[name] = l
+		q.lines[name] = l
 	}
 	l.waiting++
 	c.mu.Unlock()
@@ -102,7 +117,7 @@ func (c *Catalog) enter(ctx context.Context, name string) (leave func(), err err
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if l.waiting--; l.waiting == 0 {
-			delete(c.queues.lines, name)
+			delete(q.lines, name)
 		}
 	}
 	select {

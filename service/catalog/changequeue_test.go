@@ -77,7 +77,7 @@ func TestImpatience(t *testing.T) {
 		t.Error(err)
 	}
 	f.c.o.Patience = time.Hour
-	_, err = f.c.Append(OnlyOn(ctx, 1), "a", rowsOf(0, 1, 2, nil), "") // which is being built
+	_, err = f.c.Append(OnlyOn(ctx, 1, nil), "a", rowsOf(0, 1, 2, nil), "") // which is being built
 	conflict(err)
 	short, cancel := context.WithCancel(ctx)
 	cancel()
@@ -86,11 +86,11 @@ func TestImpatience(t *testing.T) {
 	}
 	g.pass <- nil
 	f.ready(i, nil)
-	_, err = f.c.Append(OnlyOn(ctx, 2), "a", rowsOf(0, 1, 2, nil), "")
+	_, err = f.c.Append(OnlyOn(ctx, 2, nil), "a", rowsOf(0, 1, 2, nil), "")
 	conflict(err)
-	_, err = f.c.Remove(OnlyOn(ctx, 2), "a", *ints(1), "")
+	_, err = f.c.Remove(OnlyOn(ctx, 2, nil), "a", *ints(1), "")
 	conflict(err)
-	i, err = f.c.Append(OnlyOn(ctx, 1), "a", rowsOf(0, 1, 2, nil), "")
+	i, err = f.c.Append(OnlyOn(ctx, 1, nil), "a", rowsOf(0, 1, 2, nil), "")
 	<-g.arrived
 	waits := make(chan error, 1)
 	go func() {

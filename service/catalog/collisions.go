@@ -10,9 +10,9 @@ import (
 	"thresher/service/problem"
 )
 
-// mostRead is the largest source, in bytes, whose ids are read before the change is accepted;
+// maxRead is the largest source, in bytes, whose ids are read before the change is accepted;
 // those of larger sources are read by the build.
-const mostRead = 64 << 20
+const maxRead = 64 << 20
 
 // refuseTaken refuses rows whose ids already exist in the previous version, as far as they can be
 // checked while the sender waits.
@@ -24,7 +24,7 @@ func (s *staged) refuseTaken(ctx context.Context, from *opened, src *Source) err
 		return nil
 	}
 	path := s.arriving(s.origin.File)
-	if info, err := os.Stat(path); err != nil || info.Size() > mostRead {
+	if info, err := os.Stat(path); err != nil || info.Size() > maxRead {
 		return err
 	}
 	end, err := s.c.startReading(ctx)
@@ -72,7 +72,7 @@ func (c *Catalog) collides(ctx context.Context, from *opened, o *origin, path st
 }
 
 // taken returns the problem of new row number row, whose id an existing row has.
-func taken(row int, ids *IDs, there int64) error {
+func taken(row int, ids *RowIDs, there int64) error {
 	id := ids.Name(there)
 	if ids.kind == Strings {
 		id = strconv.Quote(clip(id))

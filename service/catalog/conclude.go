@@ -13,6 +13,7 @@ import (
 func (c *Catalog) conclude(b *build, o *opened, err error) (Info, error) {
 	c.change.Lock()
 	defer c.change.Unlock()
+	defer c.endWrites(b.name)()
 	e := c.current(b)
 	if e == nil { // deleted in the meantime
 		if err == nil {
@@ -138,7 +139,7 @@ func (c *Catalog) fail(b *build, e *entry, rec record, err error, durable bool) 
 		b.clear(b.change.files()...)
 	case lost == nil && m.Ready: // built but not recorded: recording is tried again at the next start
 	default:
-		b.clear(b.change.data(), b.change.ids())
+		b.clear(b.change.data(), b.change.ids(), b.change.columns())
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

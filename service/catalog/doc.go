@@ -17,6 +17,13 @@
 // The files of a version are removed when it is no longer the newest, is not in use and has
 // no pin. Pins are durable, uses are not.
 //
+// # Changes by rows
+//
+// A version can have a second form: its vectors are in a folder (package segments/folder) beside the files of the
+// others, and Put, Append and Remove change it in place (changing.go). Put makes it, as a version of its own, whose first
+// segment is the file of the one before. A Version in use is what the folder held at an instant; it goes from segment to
+// segment, and Whole returns it as one collection. What is pinned is a copy, a version that is a file.
+//
 // # Durability
 //
 // A change is acknowledged once its rows are in flushed files in a flushed folder, and one

@@ -30,7 +30,7 @@ func limited(dir, limit string) error {
 	b := cpu.New(cpu.Options{Threads: 1})
 	defer b.Close()
 	t := &quiet{}
-	f := &folder{t: t, dir: dir, o: Options{Open: opener(b)}}
+	f := &fixture{t: t, dir: dir, o: Options{Open: opener(b)}}
 	f.open()
 	ctx := context.Background()
 	f.ready(f.c.Create(ctx, "a", rowsOf(0, 3, 2, nil), CreateOptions{Metric: "ip"}, ""))

@@ -1,12 +1,15 @@
 package catalog
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"thresher/collection"
+	"thresher/segments/folder"
 )
 
 // lying is what the folder contains of one base.
@@ -29,7 +32,7 @@ func (c *Catalog) scan() (map[string]*lying, error) {
 	all := map[string]*lying{}
 	version := versionFile()
 	for _, e := range entries {
-		if !e.Type().IsRegular() {
+		if !e.Type().IsRegular() && !(e.IsDir() && strings.HasSuffix(e.Name(), folderSuffix)) {
 			continue
 		}
 		parts := version.FindStringSubmatch(e.Name())
@@ -54,8 +57,16 @@ func (c *Catalog) scan() (map[string]*lying, error) {
 
 // filesExist reports whether a version's files exist with the right sizes.
 func (c *Catalog) filesExist(ch *change) bool {
+	if ch.Folder {
+		return folder.Is(filepath.Join(c.dir, ch.folder()))
+	}
 	if _, err := collection.Stat(filepath.Join(c.dir, ch.data())); err != nil {
 		return false
+	}
+	if ch.Columns != nil {
+		if _, err := os.Stat(filepath.Join(c.dir, ch.columns())); err != nil {
+			return false
+		}
 	}
 	if ch.IDs == RowNumbers {
 		return true
@@ -66,13 +77,24 @@ func (c *Catalog) filesExist(ch *change) bool {
 
 // checkFiles reads all files of a version and returns what is wrong with them.
 func (c *Catalog) checkFiles(ch *change) error {
+	if ch.Folder {
+		return folder.Check(context.Background(), filepath.Join(c.dir, ch.folder()))
+	}
 	col, err := collection.Open(filepath.Join(c.dir, ch.data()))
 	if err != nil {
 		return err
 	}
 	n := col.N
-	if err := col.Close(); err != nil || ch.IDs == RowNumbers {
+	if err := col.Close(); err != nil {
 		return err
+	}
+	if ch.Columns != nil {
+		if _, err := readColumns(filepath.Join(c.dir, ch.columns()), rowNumbers(n)); err != nil {
+			return err
+		}
+	}
+	if ch.IDs == RowNumbers {
+		return nil
 	}
 	ids, err := readIDs(filepath.Join(c.dir, ch.ids()))
 	if err != nil {
@@ -100,6 +122,14 @@ func (c *Catalog) deduce(l *lying) (*change, error) {
 	ch.CreatedAt, ch.Seed = info.ModTime().UTC(), col.Seed
 	ch.Metric, ch.Basis, ch.Dim = col.Metric.String(), col.Basis.String(), col.Dim
 	ch.Count, ch.NextID, ch.Bytes = int64(col.N), int64(col.N), col.Bytes()
+	ch.keptAs(col)
+	if l.has(ch.columns()) {
+		kept, err := readColumns(filepath.Join(c.dir, ch.columns()), rowNumbers(col.N))
+		if err != nil {
+			return nil, err
+		}
+		ch.Columns, ch.Bytes = kept.Fields(), ch.Bytes+kept.Bytes()
+	}
 	if !l.has(ch.ids()) {
 		return ch, nil
 	}
@@ -111,8 +141,10 @@ func (c *Catalog) deduce(l *lying) (*change, error) {
 		return nil, fmt.Errorf("%w: %d ids of %d rows", errIDs, ids.n, col.N)
 	}
 	b := newIDsBuilder(Integers, 0)
-	for row := range int64(len(ids.ints)) {
-		b.addInt(ids.Int(row))
+	for row := range int64(ids.n) {
+		if ids.kind == Integers {
+			b.addInt(ids.Int(row))
+		}
 	}
 	ch.IDs, ch.NextID, ch.Bytes = ids.kind, b.next, ch.Bytes+ids.bytes()
 	return ch, nil

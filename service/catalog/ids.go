@@ -1,59 +1,63 @@
 package catalog
 
 import (
-	"bytes"
-	"cmp"
 	"fmt"
-	"slices"
-	"sort"
 	"strconv"
 
+	"thresher/dataset"
+	"thresher/segments/folder"
 	"thresher/service/problem"
 )
 
-// IDs are the ids of a version's rows. They are immutable, and take 12 bytes a row as
-// integers, 12 and their text as strings, and nothing as row numbers.
-type IDs struct {
+// RowIDs are the ids of a version's rows, of a kind. They are immutable, and take no memory as row numbers.
+type RowIDs struct {
 	kind Kind
 	n    int
-	ints []int64  // Integers: by row
-	ends []uint64 // Strings: the id of row i is text[ends[i]:ends[i+1]], [n+1]
-	text []byte
-	// order holds the row numbers by ascending id.
-	order []uint32
+	ids  *dataset.IDs // nil for RowNumbers; texts for Strings, numbers of int64 for Integers
 	// digits says that Strings are whole numbers, all of them: 2^63 or more is among them.
 	digits bool
+	// now, if not nil, is that of a version that changes, whose row numbers are those of its ids.
+	now *folder.Snapshot
 }
 
 // rowNumbers returns the ids of n rows without ids of their own.
-func rowNumbers(n int) *IDs { return &IDs{kind: RowNumbers, n: n} }
+func rowNumbers(n int) *RowIDs { return &RowIDs{kind: RowNumbers, n: n} }
+
+// rowIDs returns the ids of rows.
+func rowIDs(ids *dataset.IDs) *RowIDs {
+	if !ids.Textual() {
+		return &RowIDs{kind: Integers, n: ids.Len(), ids: ids}
+	}
+	return &RowIDs{kind: Strings, n: ids.Len(), ids: ids, digits: ids.Len() > 0 && ids.Whole()}
+}
 
 // Kind is the kind of the ids.
-func (d *IDs) Kind() Kind { return d.kind }
+func (d *RowIDs) Kind() Kind { return d.kind }
 
 // Len is the number of rows.
-func (d *IDs) Len() int { return d.n }
+func (d *RowIDs) Len() int { return d.n }
 
 // Int returns the id of a row if ids are Integers or RowNumbers.
-func (d *IDs) Int(row int64) int64 {
+func (d *RowIDs) Int(row int64) int64 {
 	if d.kind != Integers {
 		return row
 	}
-	return d.ints[row]
+	if d.now != nil {
+		return int64(d.now.IDs([]int64{row}).Number(0))
+	}
+	return int64(d.ids.Number(row))
 }
 
 // Name returns the id of a row as text.
-func (d *IDs) Name(row int64) string {
-	if d.kind != Strings {
-		return strconv.FormatInt(d.Int(row), 10)
+func (d *RowIDs) Name(row int64) string {
+	if d.now != nil {
+		return d.now.IDs([]int64{row}).Text(0)
 	}
-	return string(d.name(int(row)))
+	return d.ids.Text(row)
 }
 
-func (d *IDs) name(row int) []byte { return d.text[d.ends[row]:d.ends[row+1]] }
-
 // Text returns which id a row has, as text; nil if rows have no ids of their own.
-func (d *IDs) Text() func(row int) string {
+func (d *RowIDs) Text() func(row int) string {
 	if d.kind == RowNumbers {
 		return nil
 	}
@@ -61,20 +65,21 @@ func (d *IDs) Text() func(row int) string {
 }
 
 // bytes returns the memory of d.
-func (d *IDs) bytes() int64 {
-	return int64(8*len(d.ints) + 8*len(d.ends) + len(d.text) + 4*len(d.order))
+func (d *RowIDs) bytes() int64 {
+	if d.ids == nil {
+		return 0
+	}
+	p := d.ids.Packed()
+	return int64(8*len(p.Numbers) + 8*len(p.Ends) + len(p.Text) + 4*len(d.ids.Order()))
 }
 
 // Rows returns the row numbers of keys, in order. An unknown key, and one of another kind
 // than the ids, is a *problem.Problem that names field and index.
-func (d *IDs) Rows(keys *Keys, field string) ([]int64, error) {
+func (d *RowIDs) Rows(keys *Keys, field string) ([]int64, error) {
 	if keys.Len() == 0 {
 		return []int64{}, nil
 	}
-	if d.digits && len(keys.Names) < keys.Len() {
-		keys = keys.asText()
-	}
-	if d.kind == Strings && len(keys.Names) < keys.Len() {
+	if d.kind == Strings && !d.digits && len(keys.Names) < keys.Len() {
 		return nil, problem.New(problem.UnknownID, "%s are integers, and the ids of the collection are strings", field).
 			At(field, 0).Within(Strings)
 	}
@@ -97,79 +102,45 @@ func (d *IDs) Rows(keys *Keys, field string) ([]int64, error) {
 	return rows, nil
 }
 
-// asText returns keys that are integers as their digits.
-func (k *Keys) asText() *Keys {
-	texts := &Keys{Names: make([]string, len(k.Ints))}
-	for i, id := range k.Ints {
-		texts.Names[i] = strconv.FormatInt(id, 10)
-	}
-	return texts
-}
-
 // Digits reports whether ids are Strings that are whole numbers below 2^64 throughout.
-func (d *IDs) Digits() bool { return d.digits }
+func (d *RowIDs) Digits() bool { return d.digits }
 
-// findDigits sets digits.
-func (d *IDs) findDigits() {
-	d.digits = d.kind == Strings && d.n > 0
-	for row := 0; row < d.n && d.digits; row++ {
-		name := string(d.name(row))
-		x, err := strconv.ParseUint(name, 10, 64)
-		d.digits = err == nil && strconv.FormatUint(x, 10) == name
-	}
-}
-
-// row returns the row of key i.
-func (d *IDs) row(keys *Keys, i int) (row int64, ok bool) {
-	switch d.kind {
-	case RowNumbers:
+// row returns the row of key i. Keys that are integers alone can be those of digits.
+func (d *RowIDs) row(keys *Keys, i int) (row int64, ok bool) {
+	rows := 0
+	switch {
+	case d.now != nil:
+		ids := dataset.IDsOf([]string{""})
+		if d.kind == Strings {
+			ids = dataset.IDsOf(keys.Names[i : i+1])
+		} else if keys.Ints[i] >= 0 {
+			ids = dataset.IDsOf([]uint64{uint64(keys.Ints[i])})
+		}
+		row = d.now.Numbers(ids)[0]
+		return row, row >= 0 && d.now.Has(row)
+	case d.kind == RowNumbers:
 		id := keys.Ints[i]
 		return id, id >= 0 && id < int64(d.n)
-	case Integers:
-		return d.find(func(row int) int { return cmp.Compare(keys.Ints[i], d.ints[row]) })
+	case d.kind == Integers, i >= len(keys.Names):
+		row, rows = d.ids.FindNumber(keys.Ints[i])
+	default:
+		row, rows = d.ids.Find(keys.Names[i])
 	}
-	name := []byte(keys.Names[i])
-	return d.find(func(row int) int { return bytes.Compare(name, d.name(row)) })
-}
-
-// find returns the row whose id compares equal by binary search in the order of ids.
-func (d *IDs) find(compare func(row int) int) (int64, bool) {
-	at, ok := sort.Find(len(d.order), func(i int) int { return compare(int(d.order[i])) })
-	if !ok {
-		return 0, false
-	}
-	return int64(d.order[at]), true
+	return row, rows > 0
 }
 
 func (k *Keys) quote(i int, kind Kind) string {
-	if kind == Strings {
+	if kind == Strings && i < len(k.Names) {
 		return strconv.Quote(k.Names[i])
+	}
+	if kind == Strings {
+		return strconv.Quote(strconv.FormatInt(k.Ints[i], 10))
 	}
 	return strconv.FormatInt(k.Ints[i], 10)
 }
 
-// sorted orders the rows by id. If an id occurs twice it returns the two rows, the lower
-// first.
-func (d *IDs) sorted() (a, b int, unique bool) {
-	d.order = make([]uint32, d.n)
-	for i := range d.order {
-		d.order[i] = uint32(i)
-	}
-	compare := func(a, b uint32) int { return cmp.Compare(d.ints[a], d.ints[b]) }
-	if d.kind == Strings {
-		compare = func(a, b uint32) int { return bytes.Compare(d.name(int(a)), d.name(int(b))) }
-	}
-	slices.SortFunc(d.order, func(a, b uint32) int { return cmp.Or(compare(a, b), cmp.Compare(a, b)) })
-	for i := 1; i < d.n; i++ {
-		if compare(d.order[i-1], d.order[i]) == 0 {
-			return int(d.order[i-1]), int(d.order[i]), false
-		}
-	}
-	return 0, 0, true
-}
-
 // without refuses keys that d contains.
-func (d *IDs) without(keys *Keys) error {
+func (d *RowIDs) without(keys *Keys) error {
 	for i := range keys.Len() {
 		if d.kind == Strings && i >= len(keys.Names) || d.kind != Strings && i >= len(keys.Ints) {
 			return nil // of another kind, which is refused elsewhere
@@ -182,9 +153,10 @@ func (d *IDs) without(keys *Keys) error {
 }
 
 // rowOfText returns the row of an id given as text.
-func (d *IDs) rowOfText(id string) (row int64, ok bool) {
-	if d.kind == Strings {
-		return d.row(&Keys{Names: []string{id}}, 0)
+func (d *RowIDs) rowOfText(id string) (row int64, ok bool) {
+	if d.kind != RowNumbers {
+		row, rows := d.ids.Find(id)
+		return row, rows > 0
 	}
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil || strconv.FormatInt(n, 10) != id {

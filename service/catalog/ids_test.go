@@ -15,7 +15,7 @@ import (
 )
 
 // built returns IDs of ids given as text.
-func built(t testing.TB, want Kind, ids ...string) *IDs {
+func built(t testing.TB, want Kind, ids ...string) *RowIDs {
 	t.Helper()
 	b := newIDsBuilder(want, 100)
 	for _, id := range ids {
@@ -100,7 +100,7 @@ func TestIDsThatNobodyToldApart(t *testing.T) {
 // TestDamagedIDs alters each byte of a file in turn.
 func TestDamagedIDs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ids")
-	for _, d := range []*IDs{built(t, "", "1", "7", "3"), built(t, "", "x", "abc")} {
+	for _, d := range []*RowIDs{built(t, "", "1", "7", "3"), built(t, "", "x", "abc")} {
 		os.Remove(path)
 		if err := writeIDs(store.Disk{}, path, d); err != nil {
 			t.Fatal(err)
@@ -123,7 +123,7 @@ func TestDamagedIDs(t *testing.T) {
 }
 
 func FuzzIDsFile(f *testing.F) {
-	for _, d := range []*IDs{built(f, "", "1", "7", "3"), built(f, "", "x", "abc")} {
+	for _, d := range []*RowIDs{built(f, "", "1", "7", "3"), built(f, "", "x", "abc")} {
 		path := filepath.Join(f.TempDir(), "ids")
 		if err := writeIDs(store.Disk{}, path, d); err != nil {
 			f.Fatal(err)
@@ -150,11 +150,16 @@ func FuzzIDsFile(f *testing.F) {
 }
 
 func TestIDMemoryIsWhatIsStated(t *testing.T) {
-	if got := built(t, "", "1", "2", "3").bytes(); got != 3*12 {
-		t.Error(got)
-	}
-	if got := built(t, "", "a", "bc", "def").bytes(); got != 3*12+8+6 {
-		t.Error(got)
+	for _, c := range []struct {
+		ids   []string
+		bytes int64
+	}{
+		{[]string{"1", "2", "30"}, 3 * 8}, {[]string{"1", "30", "2"}, 3 * 12},
+		{[]string{"a", "bc", "def"}, 3*8 + 8 + 6}, {[]string{"a", "def", "bc"}, 3*12 + 8 + 6},
+	} {
+		if got := built(t, "", c.ids...).bytes(); got != c.bytes {
+			t.Errorf("%q: %d bytes, want %d", c.ids, got, c.bytes)
+		}
 	}
 	if got := rowNumbers(9).bytes(); got != 0 {
 		t.Error(got)

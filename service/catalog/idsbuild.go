@@ -9,9 +9,9 @@ import (
 	"thresher/service/problem"
 )
 
-// idsBuilder gathers the ids of a version being built, row by row.
+// idsBuilder gathers the ids of a version being built, row by row: Integers, or Strings once there is another id.
 type idsBuilder struct {
-	d    IDs
+	dataset.IDsBuilder
 	want Kind  // Integers or Strings; "" means integers until there is another id
 	most int   // bytes of one id
 	next int64 // greater than any integer that was ever an id of the collection; 0 at first
@@ -21,38 +21,18 @@ type idsBuilder struct {
 // newIDsBuilder returns a builder without rows.
 func newIDsBuilder(want Kind, most int) *idsBuilder {
 	b := &idsBuilder{want: want, most: most}
-	b.d.kind = Integers
 	if want == Strings {
-		b.become(Strings)
+		b.BecomeTexts()
 	}
 	return b
 }
 
-// become converts the ids, which are all integers, to strings of their digits.
-func (b *idsBuilder) become(kind Kind) {
-	b.d.kind, b.d.ends = kind, []uint64{0}
-	for _, v := range b.d.ints {
-		b.text(strconv.AppendInt(nil, v, 10))
-	}
-	b.d.ints = nil
-}
-
-func (b *idsBuilder) text(name []byte) {
-	b.d.text = append(b.d.text, name...)
-	b.d.ends = append(b.d.ends, uint64(len(b.d.text)))
-}
-
 // row returns the number of the next row among the new ones, as errors count them.
-func (b *idsBuilder) row() int { return b.d.n - b.base }
+func (b *idsBuilder) row() int { return b.Len() - b.base }
 
 // addInt appends an id to integers.
 func (b *idsBuilder) addInt(v int64) {
-	if b.d.kind == Strings {
-		b.text(strconv.AppendInt(nil, v, 10))
-	} else {
-		b.d.ints = append(b.d.ints, v)
-	}
-	b.d.n++
+	b.AddInt(v)
 	if v >= b.next {
 		b.next = v // not used again if no integer follows
 		if v < math.MaxInt64 {
@@ -72,7 +52,7 @@ func (b *idsBuilder) addNext() error {
 
 // add appends an id as text.
 func (b *idsBuilder) add(id string) error {
-	if b.d.kind == Integers {
+	if !b.Textual() {
 		v, err := strconv.ParseInt(id, 10, 64)
 		if err == nil && strconv.FormatInt(v, 10) == id {
 			b.addInt(v)
@@ -82,7 +62,7 @@ func (b *idsBuilder) add(id string) error {
 			return problem.New(problem.InvalidValue, "row %d has the id %q, and ids are integers of 64 bits", b.row(), clip(id)).
 				At("ids", b.row()).Within(Integers)
 		}
-		b.become(Strings)
+		b.BecomeTexts()
 	}
 	switch {
 	case id == "":
@@ -91,47 +71,46 @@ func (b *idsBuilder) add(id string) error {
 		return problem.New(problem.OverLimit, "row %d has an id of %d bytes, at most %d", b.row(), len(id), b.most).
 			At("ids", b.row()).Within(b.most)
 	}
-	b.text([]byte(id))
-	b.d.n++
+	b.AddText(id)
 	return nil
 }
 
 // refuseNumbers refuses new ids that are negative integers or floats, if the ids are numbers throughout.
-func (b *idsBuilder) refuseNumbers() error {
-	if b.d.kind == RowNumbers || b.want == Strings {
+func (b *idsBuilder) refuseNumbers(ids *dataset.IDs) error {
+	if b.want == Strings {
 		return nil
 	}
-	if b.d.kind == Integers {
-		for row := b.base; row < b.d.n; row++ {
-			if b.d.ints[row] < 0 {
-				return problem.New(problem.InvalidValue, "row %d has the id %d, which is negative; ids are integers from 0 on, or strings", row-b.base, b.d.ints[row]).At("ids", row-b.base)
+	if !ids.Textual() {
+		for row := b.base; row < ids.Len(); row++ {
+			if id := int64(ids.Number(int64(row))); id < 0 {
+				return problem.New(problem.InvalidValue, "row %d has the id %d, which is negative; ids are integers from 0 on, or strings", row-b.base, id).At("ids", row-b.base)
 			}
 		}
 		return nil
 	}
-	names := make([]string, 0, b.d.n-b.base)
-	for row := b.base; row < b.d.n; row++ {
-		names = append(names, string(b.d.name(row)))
+	var added dataset.IDsBuilder
+	for row := b.base; row < ids.Len(); row++ {
+		added.AddText(ids.Text(int64(row)))
 	}
 	var odd *dataset.Error
-	if err := dataset.CheckIDs("ids", names); errors.As(err, &odd) {
+	if err := dataset.CheckIDs("ids", added.IDs()); errors.As(err, &odd) {
 		return problem.New(problem.InvalidValue, "row %d: %v", odd.Row, odd.Err).At("ids", int(odd.Row))
 	}
 	return nil
 }
 
-// finish sorts the ids and refuses duplicates.
-func (b *idsBuilder) finish() (*IDs, error) {
-	if err := b.refuseNumbers(); err != nil {
+// finish refuses duplicates.
+func (b *idsBuilder) finish() (*RowIDs, error) {
+	ids := b.IDs()
+	if err := b.refuseNumbers(ids); err != nil {
 		return nil, err
 	}
-	b.d.findDigits()
-	first, second, unique := b.d.sorted()
-	if unique {
-		return &b.d, nil
+	first, second, twice := ids.Duplicate()
+	if !twice {
+		return rowIDs(ids), nil
 	}
-	id := b.d.Name(int64(first))
-	if b.d.kind == Strings {
+	id := ids.Text(int64(first))
+	if ids.Textual() {
 		id = strconv.Quote(clip(id))
 	}
 	if first < b.base {

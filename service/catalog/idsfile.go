@@ -10,7 +10,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
+	"thresher/dataset"
 	"thresher/store"
 )
 
@@ -34,13 +36,13 @@ var errIDs = errors.New("file of ids is damaged")
 func castagnoli() hash.Hash32 { return crc32.New(crc32.MakeTable(crc32.Castagnoli)) }
 
 // writeIDs writes Integers or Strings to a new file, flushed.
-func writeIDs(disk store.Disk, path string, d *IDs) error {
+func writeIDs(disk store.Disk, path string, d *RowIDs) error {
 	w, err := disk.Create(path)
 	if err != nil {
 		return err
 	}
 	defer w.Discard()
-	sum := castagnoli()
+	p, sum := d.ids.Packed(), castagnoli()
 	b := bufio.NewWriterSize(io.MultiWriter(w, sum), 1<<18)
 	kind := uint32(1)
 	if d.kind == Strings {
@@ -50,18 +52,22 @@ func writeIDs(disk store.Disk, path string, d *IDs) error {
 	binary.LittleEndian.PutUint32(head[8:], idsVersion)
 	binary.LittleEndian.PutUint32(head[12:], kind)
 	binary.LittleEndian.PutUint64(head[16:], uint64(d.n))
-	binary.LittleEndian.PutUint64(head[24:], uint64(len(d.text)))
+	binary.LittleEndian.PutUint64(head[24:], uint64(len(p.Text)))
 	b.Write(head) // a bufio.Writer keeps its first error
 	var eight [8]byte
-	for _, v := range d.ints {
-		b.Write(binary.LittleEndian.AppendUint64(eight[:0], uint64(v)))
-	}
-	for _, v := range d.ends {
+	for _, v := range p.Numbers {
 		b.Write(binary.LittleEndian.AppendUint64(eight[:0], v))
 	}
-	b.Write(d.text)
-	for _, v := range d.order {
-		b.Write(binary.LittleEndian.AppendUint32(eight[:0], v))
+	for _, v := range p.Ends {
+		b.Write(binary.LittleEndian.AppendUint64(eight[:0], v))
+	}
+	b.WriteString(p.Text)
+	order := d.ids.Order()
+	for row := range uint32(d.n) {
+		if order != nil {
+			row = order[row]
+		}
+		b.Write(binary.LittleEndian.AppendUint32(eight[:0], row))
 	}
 	if err := b.Flush(); err != nil {
 		return err
@@ -73,7 +79,7 @@ func writeIDs(disk store.Disk, path string, d *IDs) error {
 }
 
 // readIDs reads a file written by writeIDs.
-func readIDs(path string) (*IDs, error) {
+func readIDs(path string) (*RowIDs, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -92,7 +98,7 @@ func readIDs(path string) (*IDs, error) {
 
 // decodeIDs reads a file of ids of size bytes. The size is checked before memory is allocated
 // for the numbers in the header.
-func decodeIDs(r io.Reader, size int64) (*IDs, error) {
+func decodeIDs(r io.Reader, size int64) (*RowIDs, error) {
 	sum := castagnoli()
 	in := idsReader{r: bufio.NewReaderSize(r, 1<<18), sum: sum}
 	head := in.bytes(32)
@@ -104,38 +110,37 @@ func decodeIDs(r io.Reader, size int64) (*IDs, error) {
 		limit != 32+8*n+4*n+uint64(kind-1)*(8+text)+4 {
 		return nil, fmt.Errorf("%w: %d bytes for %d rows and %d bytes of text", errIDs, size, n, text)
 	}
-	d := &IDs{kind: Integers, n: int(n)}
+	p := dataset.PackedIDs{Signed: kind == 1}
 	if kind == 1 {
-		d.ints = make([]int64, n)
-		in.each(8, len(d.ints), func(i int, b []byte) { d.ints[i] = int64(binary.LittleEndian.Uint64(b)) })
+		p.Numbers = make([]uint64, n)
+		in.each(8, len(p.Numbers), func(i int, b []byte) { p.Numbers[i] = binary.LittleEndian.Uint64(b) })
 	} else {
-		d.kind, d.ends = Strings, make([]uint64, n+1)
-		in.each(8, len(d.ends), func(i int, b []byte) { d.ends[i] = binary.LittleEndian.Uint64(b) })
-		d.text = in.bytes(int(text))
+		p.Ends = make([]uint64, n+1)
+		in.each(8, len(p.Ends), func(i int, b []byte) { p.Ends[i] = binary.LittleEndian.Uint64(b) })
+		p.Text = in.text(int(text))
 	}
-	d.order = make([]uint32, n)
-	in.each(4, len(d.order), func(i int, b []byte) { d.order[i] = binary.LittleEndian.Uint32(b) })
+	order := make([]uint32, n)
+	in.each(4, len(order), func(i int, b []byte) { order[i] = binary.LittleEndian.Uint32(b) })
 	want := sum.Sum32()
 	if tail := in.bytes(4); in.err != nil || binary.LittleEndian.Uint32(tail) != want {
 		return nil, fmt.Errorf("%w: checksum differs", errIDs)
 	}
-	if err := d.sound(); err != nil {
+	if err := sound(&p, order); err != nil {
 		return nil, err
 	}
-	d.findDigits()
-	return d, nil
+	return rowIDs(dataset.NewIDs(p, order)), nil
 }
 
 // sound checks that indices are in bounds.
-func (d *IDs) sound() error {
-	for i := 1; i < len(d.ends); i++ {
-		if d.ends[i] < d.ends[i-1] || d.ends[i] > uint64(len(d.text)) {
+func sound(p *dataset.PackedIDs, order []uint32) error {
+	for i := 1; i < len(p.Ends); i++ {
+		if p.Ends[i] < p.Ends[i-1] || p.Ends[i] > uint64(len(p.Text)) {
 			return fmt.Errorf("%w: the text of row %d", errIDs, i-1)
 		}
 	}
-	for _, row := range d.order {
-		if int(row) >= d.n {
-			return fmt.Errorf("%w: row %d of %d", errIDs, row, d.n)
+	for _, row := range order {
+		if int(row) >= len(order) {
+			return fmt.Errorf("%w: row %d of %d", errIDs, row, len(order))
 		}
 	}
 	return nil
@@ -152,6 +157,17 @@ func (r *idsReader) bytes(n int) []byte {
 	b := make([]byte, n)
 	r.fill(b)
 	return b
+}
+
+func (r *idsReader) text(n int) string {
+	var b strings.Builder
+	b.Grow(n)
+	for buf := make([]byte, min(n, 1<<16)); b.Len() < n && r.err == nil; {
+		part := buf[:min(len(buf), n-b.Len())]
+		r.fill(part)
+		b.Write(part)
+	}
+	return b.String()
 }
 
 func (r *idsReader) fill(b []byte) {

@@ -1,6 +1,9 @@
 package catalog
 
 import (
+	"strconv"
+
+	"thresher/dataset"
 	"thresher/service/api"
 	"thresher/service/problem"
 )
@@ -10,6 +13,15 @@ type Info struct {
 	api.Collection
 	// Failure is Error as a problem.
 	Failure *problem.Problem `json:"-"`
+}
+
+// Tag identifies what a ready version holds: its number and, if it changes by rows, the writes until now.
+func (i *Info) Tag() string {
+	tag := strconv.FormatInt(i.Version, 10)
+	if i.Writes != nil {
+		tag += "-" + strconv.FormatUint(*i.Writes, 10)
+	}
+	return tag
 }
 
 // State is the state of a version.
@@ -30,3 +42,7 @@ const (
 	Integers   = api.Integers
 	Strings    = api.Strings
 )
+
+func roundingOf(c dataset.Change) *api.Rounding {
+	return &api.Rounding{Values: c.Values, Largest: c.Largest}
+}

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"thresher/collection"
+	"thresher/columns"
 	"thresher/dataset"
 	"thresher/service/problem"
 	"thresher/store"
@@ -67,16 +68,28 @@ func (s *staged) keep() { s.names = nil }
 // dropFile removes a file from the catalog's folder; a file that cannot be removed is removed at
 // the next start.
 func (c *Catalog) dropFile(name string) {
-	if err := c.o.disk.Remove(filepath.Join(c.dir, name)); err != nil {
+	if err := c.remove(name); err != nil {
 		c.o.Log.Warn("an unneeded file could not be deleted", "file", name, "reason", err)
 	}
+}
+
+// remove removes a file, or a folder with all that is in it, from the catalog's folder; it may be missing.
+func (c *Catalog) remove(name string) error {
+	path := filepath.Join(c.dir, name)
+	if info, err := os.Lstat(path); err != nil || !info.IsDir() {
+		return c.o.disk.Remove(path)
+	}
+	if err := c.o.disk.At("remove", path); err != nil {
+		return err
+	}
+	return os.RemoveAll(path)
 }
 
 // stage makes src durable under names that begin with base, and measures it. like are the names of
 // the coordinates of the rows that it is added to; ignoreIDs says that a column called id is not
 // read. The caller discards or keeps the returned value, also if there is an error.
 func (c *Catalog) stage(ctx context.Context, base string, src *Source, like []string, ignoreIDs bool) (*staged, error) {
-	s := &staged{c: c, origin: &origin{Column: src.Column, IDColumn: src.IDColumn, Header: src.Header, Like: like, IgnoreIDs: ignoreIDs}}
+	s := &staged{c: c, origin: &origin{Column: src.Column, IDColumn: src.IDColumn, Header: src.Header, Like: like, IgnoreIDs: ignoreIDs, Columns: src.Columns}}
 	given := 0
 	for _, set := range []bool{src.Body != nil, src.Path != "", src.File != "", src.Rows != nil, src.Rows64 != nil} {
 		if set {
@@ -88,6 +101,9 @@ func (c *Catalog) stage(ctx context.Context, base string, src *Source, like []st
 	}
 	if src.IDs != nil && (src.Rows == nil && src.Rows64 == nil || src.IDColumn != "") {
 		return s, problem.New(problem.InvalidValue, "a list of ids requires rows in the request").In("ids")
+	}
+	if src.Values != nil && src.Rows == nil && src.Rows64 == nil {
+		return s, problem.New(problem.InvalidValue, "values of columns require rows in the request").In("source.columns")
 	}
 	var err error
 	switch {
@@ -117,7 +133,7 @@ func (s *staged) addFile(name string) (*store.Writer, error) {
 
 // writeBody writes an upload to a file.
 func (s *staged) writeBody(ctx context.Context, base string, src *Source) error {
-	s.origin.Called, s.origin.File = "the body", base+".rows"+extension(src.Format)
+	s.origin.Called, s.origin.File = "the body", base+".rows"+src.Format.Extension()
 	w, err := s.addFile(s.origin.File)
 	if err != nil {
 		return err
@@ -143,6 +159,9 @@ func (s *staged) locatePath(src *Source) error {
 	if s.origin.Prepared && (src.Column != "" || src.IDColumn != "" || src.Header != "") {
 		return problem.New(problem.InvalidValue, "%s: a prepared collection has no columns to choose from", src.Path).In("source")
 	}
+	if _, err := os.Lstat(real + columns.SavedSuffix); err == nil && s.origin.Prepared {
+		s.origin.SavedColumns = true
+	}
 	if _, err := os.Lstat(real + dataset.SavedIDsSuffix); err != nil || !s.origin.Prepared {
 		return nil
 	}
@@ -161,10 +180,10 @@ func (s *staged) linkFile(base string, src *Source) error {
 	if err != nil {
 		return problem.Of(err).In("source.file_id")
 	}
-	ext := extension(src.Format)
+	ext := src.Format.Extension()
 	if src.Format == dataset.Unknown {
 		format, gzipped := dataset.FormatOf(f.Name)
-		if ext = extension(format); gzipped {
+		if ext = format.Extension(); gzipped {
 			ext += ".gz"
 		}
 	}
@@ -181,7 +200,7 @@ func (s *staged) linkFile(base string, src *Source) error {
 // writeRows writes rows, and their ids if there are any, that the request itself contains.
 func (s *staged) writeRows(base string, src *Source) error {
 	values := max(len(src.Rows), len(src.Rows64))
-	for _, file := range []struct{ field, given string }{{"column", src.Column}, {"ids", src.IDColumn}, {"header", src.Header}} {
+	for _, file := range []struct{ field, given string }{{"column", src.Column}, {"ids", src.IDColumn}, {"header", src.Header}, {"columns", strings.Join(src.Columns, ",")}} {
 		if file.given != "" {
 			return problem.New(problem.InvalidValue, "%s says how a file is read, and the rows are in the request itself", file.field).In(file.field)
 		}
@@ -205,23 +224,44 @@ func (s *staged) writeRows(base string, src *Source) error {
 		return err
 	}
 	defer w.Discard()
-	if src.Rows64 != nil {
-		err = dataset.WriteNPY64(w, rows, src.Dim, src.Rows64)
-	} else {
-		err = dataset.WriteNPY(w, rows, src.Dim, src.Rows)
-	}
-	if err != nil {
+	if err := src.writeNPY(w, rows); err != nil {
 		return err
 	}
 	s.id = "content " + w.Sum()
-	if err := w.Close(); err != nil || src.IDs == nil {
+	if err := w.Close(); err != nil {
 		return err
+	}
+	if src.Values != nil {
+		if n := src.Values.Rows(); n != rows {
+			return problem.New(problem.InvalidValue, "columns of %d rows for %d vectors", n, rows).In("source.columns").Within(rows)
+		}
+		s.origin.Values = base + ".values"
+		if err := s.writeColumns(s.origin.Values, src.Values); err != nil {
+			return err
+		}
+	}
+	if src.IDs == nil {
+		return nil
 	}
 	if n := src.IDs.Len(); n != rows {
 		return problem.New(problem.InvalidValue, "%d ids for %d rows", n, rows).In("ids").Within(rows)
 	}
 	s.origin.Keys = base + ".keys"
 	return s.writeIDs(s.origin.Keys, src.IDs)
+}
+
+// writeNPY writes rows that the request itself contains.
+func (s *Source) writeNPY(w io.Writer, rows int) error {
+	if s.Rows64 != nil {
+		return dataset.WriteNPY64(w, rows, s.Dim, s.Rows64)
+	}
+	return dataset.WriteNPY(w, rows, s.Dim, s.Rows)
+}
+
+// identify returns what identifies rows with these ids; id is of the rows.
+func (k *Keys) identify(id string) (string, error) {
+	text, err := json.Marshal(k)
+	return id + fmt.Sprintf(" ids %x", sha256.Sum256(text)), err
 }
 
 // writeIDs writes ids that the request itself contains.
@@ -243,18 +283,16 @@ func (s *staged) writeIDs(name string, keys *Keys) error {
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(keys)
-	if err != nil {
+	if s.id, err = keys.identify(s.id); err != nil {
 		return err
 	}
-	s.id += fmt.Sprintf(" ids %x", sha256.Sum256(text))
 	s.names = append(s.names, name)
 	return writeIDs(s.c.o.disk, s.arriving(name), ids)
 }
 
-// mostReads is how many sources are read at once beside the one that is built from: each may take the memory that
+// maxReads is how many sources are read at once beside the one that is built from: each may take the memory that
 // Options.Budget allows.
-const mostReads = 2
+const maxReads = 2
 
 // startReading waits until another source may be read. The caller calls end afterwards.
 func (c *Catalog) startReading(ctx context.Context) (end func(), err error) {
@@ -281,6 +319,9 @@ func (s *staged) measure(ctx context.Context) error {
 		}
 		s.rows, s.dim, s.metric, s.basis = int64(info.N), info.Dim, info.Metric, info.Basis
 		s.layout.Vector, s.layout.Wide = info.Coordinates, info.Coordinates != nil
+		if err := s.checkColumns(o.Path); err != nil {
+			return err
+		}
 	} else {
 		path := o.Path
 		if o.File != "" {
@@ -293,6 +334,9 @@ func (s *staged) measure(ctx context.Context) error {
 		}
 		s.rows, s.dim, s.layout = r.Len(), r.Dim(), dataset.LayoutOf(r)
 		if err := r.Close(); err != nil {
+			return err
+		}
+		if err := s.checkColumns(path); err != nil {
 			return err
 		}
 	}
@@ -316,19 +360,6 @@ const dataSuffix = ".thresher"
 
 // isPrepared reports whether a path names a prepared collection.
 func isPrepared(path string) bool { return strings.HasSuffix(path, dataSuffix) }
-
-// extension returns the suffix by which dataset.Open recognises a format.
-func extension(f dataset.Format) string {
-	switch f {
-	case dataset.Unknown:
-		return ""
-	case dataset.Arrow:
-		return ".arrow"
-	case dataset.ArrowStream:
-		return ".arrows"
-	}
-	return "." + string(f)
-}
 
 // describe converts an error of reading a source to a problem that calls the source by the
 // client's name; path is its path on this machine.

@@ -101,6 +101,9 @@ func childhood(child *crashtest.Child) error {
 	if err != nil {
 		return err
 	}
+	if len(child.Args) > 2 && child.Args[2] == byRows {
+		return writeByRows(child, dir, first)
+	}
 	if len(child.Args) > 2 {
 		return limited(dir, child.Args[2])
 	}
@@ -168,7 +171,7 @@ func killAndLook(t *testing.T, seed uint64, most int) {
 		if r.IntN(3) == 0 {
 			continue // the next process finds what this one left
 		}
-		f := &folder{t: t, dir: dir, o: Options{Open: open}}
+		f := &fixture{t: t, dir: dir, o: Options{Open: open}}
 		f.open()
 		for _, i := range f.c.List() {
 			if i, err := f.c.Wait(context.Background(), i.Name, 0); err != nil || i.State != Ready {
@@ -186,7 +189,7 @@ func killAndLook(t *testing.T, seed uint64, most int) {
 }
 
 // ids returns those of all collections, and of the pinned version.
-func (f *folder) ids() map[string][]int64 {
+func (f *fixture) ids() map[string][]int64 {
 	all := map[string][]int64{}
 	for r, o := range f.c.versions {
 		name := r.name
@@ -206,7 +209,7 @@ func (f *folder) ids() map[string][]int64 {
 }
 
 // exact checks that the folder holds what the versions need, and nothing else.
-func (f *folder) exact() {
+func (f *fixture) exact() {
 	f.t.Helper()
 	needed := map[string]bool{}
 	var bases []string

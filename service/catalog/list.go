@@ -58,6 +58,10 @@ func (c *Catalog) Backends() (searching, lost []string, instead []error) {
 		if o.state != Ready {
 			continue
 		}
+		if o.changing != nil {
+			searching = append(searching, o.changing.backend)
+			continue
+		}
 		now := o.engine.Backend()
 		if searching = append(searching, now); now != o.first {
 			lost = append(lost, o.first)

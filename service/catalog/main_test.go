@@ -43,8 +43,8 @@ func opener(b *cpu.Backend) Opener {
 	}
 }
 
-// folder is the folder of a test's catalog, which may be reopened.
-type folder struct {
+// fixture is the folder of a test's catalog, which may be reopened.
+type fixture struct {
 	t   testing.TB
 	dir string
 	o   Options
@@ -55,8 +55,8 @@ type folder struct {
 }
 
 // newFolder opens a catalog in a new folder.
-func newFolder(t testing.TB, o Options) *folder {
-	f := &folder{t: t, dir: t.TempDir(), o: o}
+func newFolder(t testing.TB, o Options) *fixture {
+	f := &fixture{t: t, dir: t.TempDir(), o: o}
 	if o.Open == nil {
 		f.o.Open = processor(t)
 	}
@@ -69,14 +69,14 @@ func openDatabase(dir string) (*bbolt.DB, error) {
 	return bbolt.Open(filepath.Join(dir, "meta.db"), 0o644, &bbolt.Options{NoSync: true, Timeout: 10 * time.Second})
 }
 
-func (f *folder) open() {
+func (f *fixture) open() {
 	f.t.Helper()
 	f.begin()
 	<-f.c.Ready()
 }
 
 // begin opens the catalog without waiting until it is loaded.
-func (f *folder) begin() {
+func (f *fixture) begin() {
 	f.t.Helper()
 	var err error
 	if f.db, err = openDatabase(f.dir); err != nil {
@@ -91,7 +91,7 @@ func (f *folder) begin() {
 	}
 }
 
-func (f *folder) close() {
+func (f *fixture) close() {
 	f.t.Helper()
 	if f.c == nil {
 		return
@@ -106,7 +106,7 @@ func (f *folder) close() {
 }
 
 // files lists the catalog's folder without manifests.
-func (f *folder) files() []string {
+func (f *fixture) files() []string {
 	f.t.Helper()
 	entries, err := os.ReadDir(filepath.Join(f.dir, "collections"))
 	if err != nil {
@@ -122,7 +122,7 @@ func (f *folder) files() []string {
 }
 
 // notes lists the bases that have a manifest, including one marked as deleted.
-func (f *folder) notes() (bases []string) {
+func (f *fixture) notes() (bases []string) {
 	f.t.Helper()
 	for _, ext := range []string{".version", ".gone"} {
 		paths, err := filepath.Glob(filepath.Join(f.dir, "collections", "*"+ext))
@@ -138,7 +138,7 @@ func (f *folder) notes() (bases []string) {
 }
 
 // ready waits for an accepted change, which must succeed.
-func (f *folder) ready(i Info, err error) Info {
+func (f *fixture) ready(i Info, err error) Info {
 	f.t.Helper()
 	if err != nil {
 		f.t.Fatal(err)
@@ -150,7 +150,7 @@ func (f *folder) ready(i Info, err error) Info {
 }
 
 // failed waits for an accepted change, which must fail.
-func (f *folder) failed(i Info, err error) *problem.Problem {
+func (f *fixture) failed(i Info, err error) *problem.Problem {
 	f.t.Helper()
 	if err != nil {
 		f.t.Fatal(err)

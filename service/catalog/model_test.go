@@ -267,7 +267,7 @@ func inOrder(all iter.Seq[ref]) []ref {
 }
 
 // check compares all versions, and the files in the folder.
-func (m *model) check(t *rapid.T, f *folder) {
+func (m *model) check(t *rapid.T, f *fixture) {
 	files := 0
 	for r, want := range m.all {
 		v, err := f.c.Use(r.name, r.version)

@@ -19,7 +19,9 @@ type Opener func(ctx context.Context, name string, c *collection.Collection) (*b
 
 // Options configure a Catalog. Open is required; zero values of the others mean defaults.
 type Options struct {
-	Open  Opener
+	Open Opener
+	// Place is asked for each collection that changes by rows; nil: none can.
+	Place Placer
 	Files *files.Store // of Source.File; nil has none
 	// Roots are the folders that may contain Source.Path.
 	Roots []string
@@ -51,6 +53,8 @@ type Options struct {
 	// pinned them, until it unpins.
 	LostOwner string
 	Log       *slog.Logger // nil means none
+	// Now returns the time; nil means time.Now.
+	Now func() time.Time
 
 	disk store.Disk
 }
@@ -63,5 +67,8 @@ func (o *Options) defaults() {
 	o.MaxIDBytes = cmp.Or(max(o.MaxIDBytes, 0), 1024)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
 	}
 }

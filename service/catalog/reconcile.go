@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 
 	"go.etcd.io/bbolt"
@@ -49,6 +50,9 @@ func (c *Catalog) reconcile() error {
 	if err != nil {
 		return err
 	}
+	if err := c.sweepFolders(unfinished); err != nil {
+		return err
+	}
 	folder, err := c.scan()
 	if err != nil {
 		return err
@@ -69,6 +73,22 @@ func (c *Catalog) reconcile() error {
 		return store.Full(err)
 	}
 	return r.tidy()
+}
+
+// sweepFolders removes folders of vectors whose making was interrupted.
+func (c *Catalog) sweepFolders(unfinished *regexp.Regexp) error {
+	entries, err := os.ReadDir(c.dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.IsDir() && unfinished.MatchString(e.Name()) {
+			if err := c.remove(e.Name()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // recall reads the records of the database.
@@ -150,7 +170,7 @@ func (r *reconciliation) settleVersions(name string, strange []*lying) {
 	there := rec.Ready != nil && r.c.filesExist(rec.Ready)
 	var best *lying // among the built ones
 	for _, l := range strange {
-		if l.manifest == nil || !l.Ready || there && l.Change.Version <= rec.Ready.Version ||
+		if l.manifest == nil || !l.Ready || l.Change.CopyOf != 0 || there && l.Change.Version <= rec.Ready.Version ||
 			best != nil && l.Change.Version < best.Change.Version {
 			continue
 		}
@@ -182,13 +202,13 @@ func (r *reconciliation) settleVersions(name string, strange []*lying) {
 	for _, l := range strange {
 		switch {
 		case l == best || l == next:
-		case l.manifest != nil && !l.Ready && r.empty(l):
+		case l.intended(), l.manifest != nil && !l.Ready && r.empty(l):
 			r.discard(l)
-		case l.manifest != nil && l.Ready && r.pinned(name, l.Change.Version) && l.Change.Version < versionOf(ready) && r.c.checkFiles(&l.Change) == nil:
+		case l.manifest != nil && l.Ready && r.pinned(name, l.Change.Version) && (l.Change.Version < versionOf(ready) || l.Change.CopyOf != 0) && r.c.checkFiles(&l.Change) == nil:
 			r.dropSources(l)
 			r.retain = append(r.retain, l.manifest)
 			r.adopted[name] = append(r.adopted[name], fmt.Sprintf("version %d, which a batch uses", l.Change.Version))
-		case l.manifest != nil && l.Ready && trusted && l.Change.Version < rec.Ready.Version:
+		case l.manifest != nil && l.Ready && trusted && (l.Change.Version < rec.Ready.Version || l.Change.CopyOf != 0):
 			r.discard(l)
 		default:
 			r.shelter(l, l.reason())
@@ -214,7 +234,7 @@ func (l *lying) reason() string {
 func (r *reconciliation) dropSources(l *lying) {
 	is := &change{Base: l.base}
 	for _, file := range l.files {
-		if !slices.Contains([]string{is.data(), is.ids(), is.manifest(), is.deletedManifest()}, file) {
+		if !slices.Contains([]string{is.data(), is.ids(), is.columns(), is.folder(), is.manifest(), is.deletedManifest()}, file) {
 			r.remove = append(r.remove, file)
 		}
 	}
@@ -265,9 +285,14 @@ func (r *reconciliation) promoted(name string) *record {
 	return nil
 }
 
-// supersede removes the files of a version that a newer one replaces, unless it is pinned.
-func (r *reconciliation) supersede(name string, old *change) {
+// supersede removes the files of a version that a newer one replaces, unless it is pinned: to lost+found, or for good if the newer one
+// is the folder that was made of it, and has its rows.
+func (r *reconciliation) supersede(name string, old, by *change) {
 	if l := r.folder[old.Base]; l != nil && r.retired[old.Base] == nil && !r.pinned(name, old.Version) {
+		if by.Folder && by.From == old.Version {
+			r.discard(l)
+			return
+		}
 		r.shelter(l, fmt.Sprintf("version %d of collection %s, in the place of which a newer one was found", old.Version, name))
 	}
 }
@@ -279,7 +304,7 @@ func (r *reconciliation) adopt(name string, l *lying, rec record) {
 	how := "found by its own files: the database did not know it"
 	if rec.Ready != nil {
 		how = fmt.Sprintf("found by its own files: the newest that the database knew was version %d", rec.Ready.Version)
-		r.supersede(name, rec.Ready)
+		r.supersede(name, rec.Ready, &l.Change)
 	}
 	if l.Change.Adopted == "" {
 		l.Change.Adopted = how
@@ -309,7 +334,7 @@ func (r *reconciliation) nextChange(name string, strange []*lying, ready *change
 	}
 	var next *lying
 	for _, l := range strange {
-		if l.manifest != nil && !l.Ready && l.Change.Version > versionOf(ready) && !r.empty(l) && r.sourced(l) &&
+		if l.manifest != nil && !l.Ready && !l.intended() && l.Change.Version > versionOf(ready) && !r.empty(l) && r.sourced(l) &&
 			(l.Change.From == 0 || l.Change.From == versionOf(ready)) && (next == nil || l.Change.Version > next.Change.Version) {
 			next = l
 		}

@@ -16,8 +16,8 @@ import (
 )
 
 // meta is the path of the database, and at that of a file of the catalog.
-func (f *folder) meta() string          { return filepath.Join(f.dir, "meta.db") }
-func (f *folder) at(name string) string { return filepath.Join(f.dir, "collections", name) }
+func (f *fixture) meta() string          { return filepath.Join(f.dir, "meta.db") }
+func (f *fixture) at(name string) string { return filepath.Join(f.dir, "collections", name) }
 
 // found is what a collection answers, and its description.
 type found struct {
@@ -27,7 +27,7 @@ type found struct {
 }
 
 // all searches every collection.
-func (f *folder) all() map[string]found {
+func (f *fixture) all() map[string]found {
 	f.t.Helper()
 	ctx := context.Background()
 	got := map[string]found{}
@@ -61,21 +61,21 @@ func (f *folder) all() map[string]found {
 }
 
 // restart closes the catalog, runs a function on its folder, and opens it again.
-func (f *folder) restart(meanwhile func()) {
+func (f *fixture) restart(meanwhile func()) {
 	f.t.Helper()
 	f.close()
 	meanwhile()
 	f.open()
 }
 
-func (f *folder) remove(path string) {
+func (f *fixture) remove(path string) {
 	f.t.Helper()
 	if err := os.Remove(path); err != nil {
 		f.t.Fatal(err)
 	}
 }
 
-func (f *folder) copy(from, to string) {
+func (f *fixture) copy(from, to string) {
 	f.t.Helper()
 	b, err := os.ReadFile(from)
 	if err == nil {
@@ -87,7 +87,7 @@ func (f *folder) copy(from, to string) {
 }
 
 // lost lists the files in lost+found.
-func (f *folder) lost() (names []string) {
+func (f *fixture) lost() (names []string) {
 	f.t.Helper()
 	entries, err := os.ReadDir(filepath.Join(f.dir, "lost+found", "collections"))
 	if err != nil && !os.IsNotExist(err) {
@@ -100,7 +100,7 @@ func (f *folder) lost() (names []string) {
 }
 
 // several makes collections of all kinds of ids and metrics, one of them with three versions.
-func (f *folder) several() {
+func (f *fixture) several() {
 	f.t.Helper()
 	ctx := context.Background()
 	f.ready(f.c.Create(ctx, "rows", rowsOf(0, 5, 4, nil), CreateOptions{Metric: "cosine", Seed: 7}, "key"))

@@ -78,7 +78,7 @@ func (r *reconciliation) tidy() error {
 		}
 	}
 	for _, file := range r.remove {
-		if err := c.o.disk.Remove(filepath.Join(c.dir, file)); err != nil {
+		if err := c.remove(file); err != nil {
 			return err
 		}
 	}

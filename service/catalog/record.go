@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"go.etcd.io/bbolt"
 
+	"thresher/columns"
 	"thresher/dataset"
 	"thresher/service/api"
 	"thresher/service/problem"
@@ -44,8 +46,9 @@ type change struct {
 	Seed      uint64    `json:"seed"`
 	Drawn     bool      `json:"drawn,omitempty"` // the seed is secret, and the next version gets a new one
 	Dim       int       `json:"dimension"`
-	Count     int64     `json:"count"` // 0 while unknown
-	IDs       Kind      `json:"ids"`   // before it is ready the requested kind, "" to infer it
+	DType     string    `json:"dtype,omitempty"` // float64 if values given so are kept so; else ""
+	Count     int64     `json:"count"`           // 0 while unknown
+	IDs       Kind      `json:"ids"`             // before it is ready the requested kind, "" to infer it
 	NextID    int64     `json:"next_id"`
 	Bytes     int64     `json:"bytes"` // of memory, once ready
 
@@ -61,6 +64,14 @@ type change struct {
 	// columns of the newest rows' source made the vectors.
 	Coordinates   []string `json:"coordinates,omitempty"`
 	VectorColumns string   `json:"vector_columns,omitempty"`
+	// Columns are those by which filters select, nil if there are none.
+	Columns []columns.Field `json:"columns,omitempty"`
+	// Folder says that the vectors are in a folder and change by rows: Count, Bytes and Rounded are those of the beginning.
+	Folder bool `json:"folder,omitempty"`
+	// CopyOf, if not 0, is the version that changes of which this is a copy as it was at an instant, for whoever pins it.
+	CopyOf int64 `json:"copy_of,omitempty"`
+	// Writes are those that a copy has.
+	Writes uint64 `json:"writes,omitempty"`
 	// Warnings concern the new rows.
 	Warnings []string `json:"warnings,omitempty"`
 }
@@ -74,9 +85,14 @@ type origin struct {
 	Modified int64  `json:"modified,omitempty"`
 	Prepared bool   `json:"prepared,omitempty"`  // a collection file
 	SavedIDs bool   `json:"saved_ids,omitempty"` // whose ids are in a file beside it
-	Column   string `json:"column,omitempty"`
-	IDColumn string `json:"id_column,omitempty"`
-	Header   string `json:"header,omitempty"`
+	// SavedColumns says that its columns are in a file beside it, of which Columns are wanted, nil for all.
+	SavedColumns bool `json:"saved_columns,omitempty"`
+	// Columns are those to keep of another file; Values is the file of columns that the request contained.
+	Columns  []string `json:"columns,omitempty"`
+	Values   string   `json:"values,omitempty"`
+	Column   string   `json:"column,omitempty"`
+	IDColumn string   `json:"id_column,omitempty"`
+	Header   string   `json:"header,omitempty"`
 	// Like are the names of the coordinates of the rows that there are before these.
 	Like    []string `json:"like,omitempty"`
 	FindIDs bool     `json:"find_ids,omitempty"` // a column called id holds no coordinates, whether its ids are used or not
@@ -92,8 +108,16 @@ func (c *Catalog) options(o *origin) *dataset.Options {
 		budget = *c.o.Budget
 	}
 	budget.IDBytes, budget.IDWord = int64(c.o.MaxIDBytes), "the service"
-	return &dataset.Options{Budget: &budget, Column: o.Column, IDs: o.IDColumn, FindIDs: o.FindIDs, IgnoreIDs: o.IgnoreIDs, Header: o.Header, Like: o.Like, DenseLimit: c.o.DenseLimit,
+	return &dataset.Options{Budget: &budget, Column: o.Column, IDs: o.IDColumn, FindIDs: o.FindIDs, IgnoreIDs: o.IgnoreIDs, Header: o.Header, Except: o.except(), Like: o.Like, DenseLimit: c.o.DenseLimit,
 		Words: dataset.Words{Column: "column", Header: "header", DenseLimit: "the setting dense_limit", IDs: "ids"}}
+}
+
+// except are the columns that hold no coordinates, because they are kept.
+func (o *origin) except() []string {
+	if slices.Equal(o.Columns, []string{columns.All}) {
+		return nil
+	}
+	return o.Columns
 }
 
 // failure is a problem as recorded.
@@ -124,7 +148,7 @@ func (ch *change) sources() []string {
 		all = append(all, ch.Drop)
 	}
 	if ch.Rows != nil {
-		for _, name := range []string{ch.Rows.File, ch.Rows.Keys} {
+		for _, name := range []string{ch.Rows.File, ch.Rows.Keys, ch.Rows.Values} {
 			if name != "" {
 				all = append(all, name)
 			}
@@ -135,7 +159,11 @@ func (ch *change) sources() []string {
 
 // files returns all files that a version can have, the mark of deletion last.
 func (ch *change) files() []string {
-	return append(ch.sources(), ch.data(), ch.ids(), ch.manifest(), ch.deletedManifest())
+	all := append(ch.sources(), ch.data(), ch.ids(), ch.columns())
+	if ch.Folder {
+		all = append(all, ch.folder())
+	}
+	return append(all, ch.manifest(), ch.deletedManifest())
 }
 
 // Schema is that of the catalog's records.
@@ -215,11 +243,16 @@ func (ch *change) check() error {
 
 // recordKey records, under an idempotency key, the version that it made.
 func recordKey(tx *bbolt.Tx, key, fingerprint, name string, ch *change) error {
-	text, err := json.Marshal(infoOf(name, ch, Building))
+	return recordAnswer(tx, key, fingerprint, infoOf(name, ch, Building), ch.CreatedAt)
+}
+
+// recordAnswer records, under an idempotency key, the answer to a change.
+func recordAnswer(tx *bbolt.Tx, key, fingerprint string, i Info, at time.Time) error {
+	text, err := json.Marshal(i)
 	if err != nil {
 		return err
 	}
-	return store.PutKey(bucket(tx, keysBucket), key, fingerprint, text, ch.CreatedAt)
+	return store.PutKey(bucket(tx, keysBucket), key, fingerprint, text, at)
 }
 
 // versionKey is the key of one version of a name.

@@ -1,9 +1,11 @@
 package catalog
 
 import (
+	"fmt"
 	"io"
 	"slices"
 
+	"thresher/columns"
 	"thresher/dataset"
 	"thresher/service/problem"
 )
@@ -32,16 +34,25 @@ type Source struct {
 	// Column and IDColumn are dataset.Options' Column and IDs. Rows and prepared
 	// collections have no columns.
 	Column, IDColumn string
+	// Columns are the columns of a file or a prepared collection to keep for filters; columns.All alone stands for all.
+	// nil is none, of a prepared collection all, and of rows to append those that the collection has.
+	Columns []string
+	// Values are the columns of Rows.
+	Values *columns.Columns
 	// Header is dataset.Options' Header, for CSV.
 	Header string
 }
 
 // columns identifies how the columns of a source are read, for fingerprints of requests.
 func (s *Source) columns() string {
-	if s.Header == "" {
-		return s.Column
+	text := s.Column
+	if s.Header != "" {
+		text += " header " + s.Header
 	}
-	return s.Column + " header " + s.Header
+	if s.Columns != nil {
+		text += fmt.Sprintf(" keeps %q", s.Columns)
+	}
+	return text
 }
 
 // value returns value i of the rows in memory.
@@ -83,6 +94,9 @@ type CreateOptions struct {
 	// seed instead.
 	Seed  uint64
 	Drawn bool
+	// DType is how values given in float64 are kept: float64, as they are, or float32, rounded, which "" is, too. A prepared
+	// collection has its own.
+	DType string `json:",omitempty"` // fingerprints of requests without it are those of before
 	// IDs is the kind of the id column: Integers, Strings, or "", which means integers if
 	// every id is one in its shortest form. RowNumbers excludes an id column.
 	IDs Kind

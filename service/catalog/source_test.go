@@ -139,7 +139,7 @@ func TestSavedIDsBeside(t *testing.T) {
 		ids  []string
 		kind Kind
 	}{{[]string{"7", "9", "8"}, Integers}, {[]string{"ash", "7", "18446744073709551615"}, Strings}} {
-		if err := collection.SaveIDs(path, x.ids); err != nil {
+		if err := collection.SaveIDs(path, dataset.IDsOf(x.ids)); err != nil {
 			t.Fatal(err)
 		}
 		i := f.ready(create("c", Source{Path: "c.thresher"}, CreateOptions{Replace: true})(f.c))

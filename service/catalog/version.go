@@ -4,15 +4,18 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"thresher/batch"
 	"thresher/collection"
+	"thresher/segments/folder"
 	"thresher/service/problem"
 )
 
 // Version is a version in use. Its methods must not be called after Release.
 type Version struct {
 	o    *opened
+	now  *folder.Snapshot // of one that changes by rows, else nil
 	once sync.Once
 }
 
@@ -20,30 +23,94 @@ type Version struct {
 func (v *Version) Info() Info {
 	v.o.c.mu.Lock()
 	defer v.o.c.mu.Unlock()
-	return v.o.info()
+	i := v.o.info()
+	if v.now != nil {
+		describeSnapshot(&i, v.now)
+	}
+	return i
 }
 
+// Changes reports whether the vectors change by rows. Such a version is what it was when Use returned it; its row numbers
+// are any numbers, ascending with the order of equal scores, and it has no Collection: Whole returns one that has.
+func (v *Version) Changes() bool { return v.now != nil }
+
 // Dim is the dimension of the rows, Len their number.
-func (v *Version) Dim() int { return v.o.col.Dim }
-func (v *Version) Len() int { return v.o.col.N }
+func (v *Version) Dim() int { return v.o.change.Dim }
+func (v *Version) Len() int {
+	if v.now != nil {
+		return v.now.Len()
+	}
+	return v.o.col.N
+}
+
+// Origin is what the rows are relative to, nil for none; it is read-only.
+func (v *Version) Origin() []float64 {
+	if v.now != nil {
+		return v.o.changing.Form().Origin
+	}
+	return v.o.col.Origin
+}
+
+// Float64 reports whether the rows are kept as float64, and so are scored with queries as they are given.
+func (v *Version) Float64() bool { return v.now == nil && v.o.col.Float64() }
+
+// QueryOrigin is what queries are taken relative to before they are rounded: Origin, and nil of Float64.
+func (v *Version) QueryOrigin() []float64 {
+	if v.Float64() {
+		return nil
+	}
+	return v.Origin()
+}
 
 // Coordinates returns the names of the coordinates of the rows, nil if they have none; it is read-only.
 func (v *Version) Coordinates() []string { return v.o.change.Coordinates }
 
 // Search answers req, possibly together with concurrent searches.
 func (v *Version) Search(ctx context.Context, req batch.Request) (*batch.Response, error) {
+	if v.now != nil {
+		return v.walk(ctx, req)
+	}
 	return v.o.runs.Search(ctx, req)
 }
 
 // Direct answers req by itself, for large requests.
 func (v *Version) Direct(ctx context.Context, req batch.Request) (*batch.Response, error) {
+	if v.now != nil {
+		return v.walk(ctx, req)
+	}
 	return v.o.engine.Search(ctx, req)
+}
+
+// walk answers req from segment to segment.
+func (v *Version) walk(ctx context.Context, req batch.Request) (*batch.Response, error) {
+	if req.Turns != nil {
+		req.Turns = &sharedTurns{turns: req.Turns}
+	}
+	return v.now.Search(ctx, req)
+}
+
+// sharedTurns are turns of a search that looks at several segments side by side.
+type sharedTurns struct {
+	mu    sync.Mutex
+	turns batch.Turns
+}
+
+func (t *sharedTurns) Length() time.Duration { return t.turns.Length() }
+
+func (t *sharedTurns) Next(ctx context.Context, expected time.Duration) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.turns.Next(ctx, expected)
 }
 
 // RunBytes returns the memory, in bytes, that a search takes while it is answered, for so many
 // queries like those of req, whose Queries may be empty: that of its largest run. Errors are those
 // of Direct.
 func (v *Version) RunBytes(req batch.Request, queries int) (int64, error) {
+	if v.now != nil {
+		f, err := v.now.Footprint(req, queries)
+		return f.Run, err
+	}
 	f, err := v.o.engine.Footprint(req, queries)
 	return f.Run, err
 }
@@ -51,7 +118,17 @@ func (v *Version) RunBytes(req batch.Request, queries int) (int64, error) {
 // Row returns row i as given, rounded to float32, 0 <= i < Len(); it is read-only and invalid after
 // Release.
 func (v *Version) Row(i int64) []float32 {
-	if v.o.col.Origin == nil {
+	if v.now != nil && v.Origin() == nil {
+		return v.now.Vector(i)
+	}
+	if v.now != nil {
+		row := make([]float32, v.Dim())
+		for j, x := range v.Given(i) {
+			row[j] = float32(x)
+		}
+		return row
+	}
+	if v.o.col.Origin == nil && !v.o.col.Float64() {
 		return v.o.col.Row(int(i))
 	}
 	row := make([]float32, v.o.col.Dim)
@@ -62,24 +139,50 @@ func (v *Version) Row(i int64) []float32 {
 }
 
 // Given returns row i as given, up to what rounding changed of it.
-func (v *Version) Given(i int64) []float64 { return v.o.col.Given(int(i)) }
-
-// Rows returns all rows, row-major, relative to the collection's Origin; they are read-only and invalid
-// after Release.
-func (v *Version) Rows() []float32 { return v.o.col.Rows }
+func (v *Version) Given(i int64) []float64 {
+	if v.now == nil {
+		return v.o.col.Given(int(i))
+	}
+	row, origin := make([]float64, v.Dim()), v.Origin()
+	for j, x := range v.now.Vector(i) {
+		if row[j] = float64(x); origin != nil {
+			row[j] += origin[j]
+		}
+	}
+	return row
+}
 
 // Metric returns the metric by which the rows are compared.
-func (v *Version) Metric() collection.Metric { return v.o.col.Metric }
+func (v *Version) Metric() collection.Metric {
+	if v.now != nil {
+		return v.now.Metric()
+	}
+	return v.o.col.Metric
+}
 
-// Collection returns the prepared atoms, which are read only and valid until Release.
+// Collection returns the prepared atoms, which are read only and valid until Release; nil of a version that changes.
 func (v *Version) Collection() *collection.Collection { return v.o.col }
 
 // IDs returns the ids of the rows. They remain valid after Release.
-func (v *Version) IDs() *IDs { return v.o.ids }
+func (v *Version) IDs() *RowIDs {
+	if v.now != nil {
+		return &RowIDs{kind: v.o.change.IDs, n: v.now.Len(), now: v.now}
+	}
+	return v.o.ids
+}
 
 // Release ends the use. The last release of a version that is neither newest nor pinned
 // closes it and deletes its files. Release may be called twice.
-func (v *Version) Release() { v.once.Do(v.o.release) }
+func (v *Version) Release() {
+	v.once.Do(func() {
+		if v.now != nil {
+			if err := v.now.Release(); err != nil {
+				v.o.c.o.Log.Warn("closing segments", "collection", v.o.name, "reason", err)
+			}
+		}
+		v.o.release()
+	})
+}
 
 // acquire counts a use. The caller holds Catalog.mu.
 func (o *opened) acquire() {
@@ -105,13 +208,19 @@ func (o *opened) release() {
 // versions can be used while they are pinned.
 func (c *Catalog) Use(name string, version int64) (*Version, error) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	o, err := c.findVersion(name, version)
+	if err == nil {
+		o.acquire()
+	}
+	c.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
-	o.acquire()
-	return &Version{o: o}, nil
+	v := &Version{o: o}
+	if o.changing != nil {
+		v.now = o.changing.Snapshot()
+	}
+	return v, nil
 }
 
 // findVersion returns a version that can be searched. The caller holds mu.

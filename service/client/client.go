@@ -27,9 +27,9 @@ type Options struct {
 	// Backoff is the wait before the second attempt, doubled for each later one; a longer
 	// Retry-After of the server takes precedence. 0 means 250 ms.
 	Backoff time.Duration
-	// MostWait bounds each wait; 0 means 30 s. If the server asks for more, the call is not
+	// MaxWait bounds each wait; 0 means 30 s. If the server asks for more, the call is not
 	// retried.
-	MostWait time.Duration
+	MaxWait time.Duration
 }
 
 // Client calls one server. It is safe for concurrent use.
@@ -58,7 +58,7 @@ func New(base string, o *Options) (*Client, error) {
 	c.o.HTTP = cmp.Or(c.o.HTTP, http.DefaultClient)
 	c.o.Attempts = cmp.Or(max(c.o.Attempts, 0), 5)
 	c.o.Backoff = cmp.Or(max(c.o.Backoff, 0), 250*time.Millisecond)
-	c.o.MostWait = cmp.Or(max(c.o.MostWait, 0), 30*time.Second)
+	c.o.MaxWait = cmp.Or(max(c.o.MaxWait, 0), 30*time.Second)
 	return c, nil
 }
 
@@ -139,7 +139,7 @@ func (c *Client) do(ctx context.Context, k *call) (*http.Response, error) {
 		if err := c.wait(ctx, pause); err != nil {
 			return nil, err
 		}
-		backoff = min(2*backoff, c.o.MostWait)
+		backoff = min(2*backoff, c.o.MaxWait)
 	}
 }
 
@@ -149,7 +149,7 @@ func (c *Client) again(err error, backoff time.Duration) (time.Duration, bool) {
 	switch {
 	case errors.As(err, &p) && p.Passing():
 		pause := max(backoff, p.RetryAfter)
-		return pause, pause <= c.o.MostWait
+		return pause, pause <= c.o.MaxWait
 	case errors.As(err, &p):
 		return 0, false
 	}

@@ -225,7 +225,7 @@ func TestRetries(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var keys []string
-			client, waits, settle := serveUntil(t, Options{Attempts: 4, Backoff: 100 * ms, MostWait: 10 * time.Second}, func(w http.ResponseWriter, r *http.Request) {
+			client, waits, settle := serveUntil(t, Options{Attempts: 4, Backoff: 100 * ms, MaxWait: 10 * time.Second}, func(w http.ResponseWriter, r *http.Request) {
 				body, err := io.ReadAll(r.Body)
 				if err != nil || !bytes.Contains(body, []byte(`"input_file_id":"f"`)) {
 					t.Errorf("body %q, %v", body, err)

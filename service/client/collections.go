@@ -51,6 +51,11 @@ func (c *Client) AppendRows(ctx context.Context, name string, body Body, options
 	return c.change(ctx, http.MethodPost, []string{"v1", "collections", name, "rows"}, body, options, key)
 }
 
+// PutRows writes the vectors of body under their ids, durably: those that are there are replaced.
+func (c *Client) PutRows(ctx context.Context, name string, body Body, options url.Values, key string) (api.Collection, error) {
+	return c.change(ctx, http.MethodPut, []string{"v1", "collections", name, "rows"}, body, options, key)
+}
+
 // DeleteRows makes a version without the atoms of these ids, integers or strings.
 func (c *Client) DeleteRows(ctx context.Context, name string, ids []api.ID, key string) (api.Collection, error) {
 	spec := map[string]any{"ids": ids}
@@ -84,6 +89,11 @@ func (c *Client) Recall(ctx context.Context, collection string, s api.Stated) (a
 // Certify proves or corrects answers of any origin.
 func (c *Client) Certify(ctx context.Context, collection string, s api.Stated) (api.Certified, error) {
 	return ask[api.Certified](ctx, c, collection, "certify", s)
+}
+
+// Pursuit writes signals as sums of vectors.
+func (c *Client) Pursuit(ctx context.Context, collection string, p api.Pursuit) (api.Pursued, error) {
+	return ask[api.Pursued](ctx, c, collection, "pursuit", p)
 }
 
 // ask sends a JSON body to an endpoint of a collection and returns the decoded answer.

@@ -124,7 +124,7 @@ func (c *Client) Download(ctx context.Context, id string, w io.Writer) (int64, e
 		if err := c.wait(ctx, backoff); err != nil {
 			return d.at, err
 		}
-		backoff = min(2*backoff, c.o.MostWait)
+		backoff = min(2*backoff, c.o.MaxWait)
 	}
 }
 

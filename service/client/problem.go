@@ -84,13 +84,13 @@ func isBehind(err error) bool {
 	return errors.As(err, &p) && (p.Status == http.StatusBadGateway || p.Status == http.StatusGatewayTimeout)
 }
 
-// mostProblem bounds the bytes read of a problem.
-const mostProblem = 64 << 10
+// maxProblem bounds the bytes read of a problem.
+const maxProblem = 64 << 10
 
 // readProblem decodes an answer of another status than 2xx.
 func readProblem(resp *http.Response) *Problem {
 	p := &Problem{}
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, mostProblem)) // a truncated problem is still a problem
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxProblem)) // a truncated problem is still a problem
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if kind != "application/problem+json" || json.Unmarshal(text, p) != nil {
 		p = &Problem{Type: "about:blank", Title: http.StatusText(resp.StatusCode)}

@@ -48,7 +48,7 @@ type allowance struct {
 
 // NewLimits returns limits without clients.
 func NewLimits(o LimitsOptions) *Limits {
-	return &Limits{o: o, clients: map[string]*allowance{}, most: leastRemembered}
+	return &Limits{o: o, clients: map[string]*allowance{}, most: minRemembered}
 }
 
 // Begin counts a search of a client until end is called. It fails with a *LimitError if the
@@ -100,8 +100,8 @@ func (l *Limits) late(a *allowance, now time.Time, queries int) *LimitError {
 	return &LimitError{What: "queries a second", Limit: l.o.Rate, RetryAfter: time.Duration(missing / l.o.Rate * float64(time.Second))}
 }
 
-// leastRemembered is the least value of Limits.most.
-const leastRemembered = 1024
+// minRemembered is the least value of Limits.most.
+const minRemembered = 1024
 
 // allowanceOf returns a client's allowance. The caller holds the lock.
 func (l *Limits) allowanceOf(client string) *allowance {
@@ -114,7 +114,7 @@ func (l *Limits) allowanceOf(client string) *allowance {
 				delete(l.clients, name)
 			}
 		}
-		l.most = max(leastRemembered, 2*len(l.clients))
+		l.most = max(minRemembered, 2*len(l.clients))
 	}
 	a := &allowance{}
 	if l.o.Rate > 0 {

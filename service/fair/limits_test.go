@@ -87,13 +87,13 @@ func TestClientsAreForgotten(t *testing.T) {
 		if err := l.Ask("late", 2); err != nil {
 			t.Fatal(err)
 		}
-		for i := range 10 * leastRemembered {
+		for i := range 10 * minRemembered {
 			if err := l.Ask(fmt.Sprint(i), 1); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(10 * time.Millisecond)
 		}
-		if n := len(l.clients); n > 2*leastRemembered {
+		if n := len(l.clients); n > 2*minRemembered {
 			t.Errorf("%d clients are remembered", n)
 		}
 		if err := (&Limits{clients: map[string]*allowance{}}).Ask("a", 1<<30); err != nil {

@@ -171,8 +171,8 @@ func (m *Memory) count(h *Hold, n int64) {
 
 func (m *Memory) isLarge(h *Hold) bool { return m.o.Large > 0 && h.claim > m.o.Large }
 
-// mostLarge is the memory that large holds may take together, unless there is only one.
-func (m *Memory) mostLarge() int64 { return m.o.Total - m.o.Total/4 }
+// maxLarge is the memory that large holds may take together, unless there is only one.
+func (m *Memory) maxLarge() int64 { return m.o.Total - m.o.Total/4 }
 
 // levels are the counted bytes in use: all, those of large holds, and those of one client.
 type levels struct{ used, large, client int64 }
@@ -220,7 +220,7 @@ func (m *Memory) overLarge(g *growth, l levels, need int64) int64 {
 	if !m.isLarge(g.h) || l.large == 0 {
 		return 0
 	}
-	return l.large + need - m.mostLarge()
+	return l.large + need - m.maxLarge()
 }
 
 // before returns how many bytes are short for the first growth of a hold because an older one
@@ -239,7 +239,7 @@ func (m *Memory) before(g *growth, l levels, need int64, now time.Time) int64 {
 	case !m.isLarge(old.h):
 		return both
 	case m.isLarge(g.h):
-		return max(both, l.large+need+old.n-m.mostLarge())
+		return max(both, l.large+need+old.n-m.maxLarge())
 	}
-	return min(both, l.used-l.large+need-(m.o.Total-max(m.mostLarge(), old.n)))
+	return min(both, l.used-l.large+need-(m.o.Total-max(m.maxLarge(), old.n)))
 }

@@ -40,9 +40,9 @@ type QueueOptions struct {
 	// Floor is the largest use that a client without any gets even if no capacity is free; 0
 	// means no floor.
 	Floor int64
-	// MostWaiting bounds the number of waiting uses; below 0 it is unlimited. Beyond it the
+	// MaxWaiting bounds the number of waiting uses; below 0 it is unlimited. Beyond it the
 	// newest use of the client with the most waiting fails with ErrFull.
-	MostWaiting int
+	MaxWaiting int
 	// Waited is called with the time that each use waited; nil is not called.
 	Waited func(time.Duration)
 }
@@ -148,7 +148,7 @@ func (q *Queue) wait(u *Use, size int64) *waiter {
 	return w
 }
 
-// pump admits the uses that may begin, and refuses those beyond MostWaiting.
+// pump admits the uses that may begin, and refuses those beyond MaxWaiting.
 func (q *Queue) pump() {
 	for c := q.nextClient(nil); c != nil && q.used+q.sizeOf(c.queue[0]) <= q.o.Capacity; c = q.nextClient(nil) {
 		q.admit(c)
@@ -157,7 +157,7 @@ func (q *Queue) pump() {
 	for c := q.nextClient(floor); c != nil; c = q.nextClient(floor) {
 		q.admit(c)
 	}
-	for q.o.MostWaiting >= 0 && q.waiting > q.o.MostWaiting {
+	for q.o.MaxWaiting >= 0 && q.waiting > q.o.MaxWaiting {
 		longest := slices.MaxFunc(q.active, func(a, b *client) int { return len(a.queue) - len(b.queue) })
 		w := longest.queue[len(longest.queue)-1]
 		q.drop(longest, w)

@@ -81,7 +81,7 @@ func TestFair(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		const largest = 10
 		capacity := rapid.Int64Range(largest, 30).Draw(r, "capacity")
-		m := newModel(QueueOptions{Capacity: capacity, Largest: largest, MostWaiting: -1})
+		m := newModel(QueueOptions{Capacity: capacity, Largest: largest, MaxWaiting: -1})
 		names := []string{"a", "b", "c", "d"}[:rapid.IntRange(2, 4).Draw(r, "clients")]
 		sizes := map[string]int64{}
 		given := map[string]int64{}
@@ -170,7 +170,7 @@ func TestFair(t *testing.T) {
 // TestSwapKeepsShare: a client with one use at a time, which enters again as it ends, gets
 // half of the capacity next to one with many waiting.
 func TestSwapKeepsShare(t *testing.T) {
-	m := newModel(QueueOptions{Capacity: 20, Largest: 10, MostWaiting: -1})
+	m := newModel(QueueOptions{Capacity: 20, Largest: 10, MaxWaiting: -1})
 	for range 100 {
 		m.enter("many", 10)
 	}
@@ -199,10 +199,10 @@ func TestSwapKeepsShare(t *testing.T) {
 	}
 }
 
-// TestFull: beyond MostWaiting, the newest use of the client with the most waiting is
+// TestFull: beyond MaxWaiting, the newest use of the client with the most waiting is
 // refused.
 func TestFull(t *testing.T) {
-	m := newModel(QueueOptions{Capacity: 1, MostWaiting: 3})
+	m := newModel(QueueOptions{Capacity: 1, MaxWaiting: 3})
 	m.enter("a", 1)
 	m.moved()
 	var all []*waiter
@@ -227,7 +227,7 @@ func TestFull(t *testing.T) {
 
 // TestFloor: a client without any use gets a small one even if no capacity is free.
 func TestFloor(t *testing.T) {
-	m := newModel(QueueOptions{Capacity: 2, Floor: 1, MostWaiting: -1})
+	m := newModel(QueueOptions{Capacity: 2, Floor: 1, MaxWaiting: -1})
 	for range 5 {
 		m.enter("a", 1)
 	}
@@ -246,7 +246,7 @@ func TestFloor(t *testing.T) {
 func TestEnter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var waited []time.Duration
-		q := NewQueue(QueueOptions{Capacity: 1, MostWaiting: -1, Waited: func(d time.Duration) { waited = append(waited, d) }})
+		q := NewQueue(QueueOptions{Capacity: 1, MaxWaiting: -1, Waited: func(d time.Duration) { waited = append(waited, d) }})
 		first, err := q.Enter(t.Context(), "a", 1)
 		if err != nil {
 			t.Fatal(err)

@@ -30,7 +30,7 @@ const smallShare = 4
 // that each piece of work waited for its turn.
 func NewTurns(length time.Duration, waited func(Class, time.Duration)) *Turns {
 	options := func(c Class, largest time.Duration) QueueOptions {
-		o := QueueOptions{Capacity: 2 * int64(length), Largest: int64(largest), MostWaiting: -1}
+		o := QueueOptions{Capacity: 2 * int64(length), Largest: int64(largest), MaxWaiting: -1}
 		if waited != nil {
 			o.Waited = func(d time.Duration) { waited(c, d) }
 		}

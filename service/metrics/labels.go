@@ -2,10 +2,10 @@ package metrics
 
 import "sync"
 
-// mostLabels is the default number of collections with series of their own.
-const mostLabels = 100
+// maxLabels is the default number of collections with series of their own.
+const maxLabels = 100
 
-// labels are the collections with series of their own: the first mostLabels ones. The others
+// labels are the collections with series of their own: the first maxLabels ones. The others
 // share the label "(other)" until one of the first is forgotten.
 type labels struct {
 	mu   sync.RWMutex

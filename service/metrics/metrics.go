@@ -28,6 +28,7 @@ type Metrics struct {
 	rescored    *prometheus.CounterVec   // collection, method
 	partial     *prometheus.CounterVec   // collection, method
 	stated      *prometheus.CounterVec   // collection, outcome
+	statedAtoms *prometheus.CounterVec   // the same
 	batchSize   *prometheus.HistogramVec // collection
 	queue       *prometheus.HistogramVec // collection
 	turns       *prometheus.HistogramVec // class
@@ -68,7 +69,9 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 		densePulls: counter("thresher_dense_pulls_total", "Coordinates that dense scans would have read for the same answers.", search...),
 		rescored:   counter("thresher_rescored_rows_total", "Rows scored in full.", search...),
 		partial:    counter("thresher_partial_answers_total", "Queries whose search was stopped before its end.", search...),
-		stated:     counter("thresher_stated_atoms_total", "Best vectors of queries that answers of other programs had, or lacked.", "collection", "outcome"),
+		stated:     counter("thresher_stated_vectors_total", "Best vectors of queries that answers of other programs had, or lacked.", "collection", "outcome"),
+		// Its name of before, for one release.
+		statedAtoms: counter("thresher_stated_atoms_total", "The former name of thresher_stated_vectors_total.", "collection", "outcome"),
 		batchSize: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "thresher_batch_size", Help: "Queries that ran together.",
 			Buckets: prometheus.ExponentialBuckets(1, 2, 11), // to 1,024
@@ -84,7 +87,7 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 		rejected:    counter("thresher_rejected_total", "Requests that failed, by kind of problem.", "reason"),
 		wrongTokens: counter("thresher_wrong_tokens_total", "Wrong tokens, and tokens that were not looked at because of earlier wrong ones of their address.", "outcome"),
 		expired:     counter("thresher_expired_total", "What was removed because it had been kept long enough, by kind.", "kind"),
-		requests:    newRequests(), labels: labels{most: mostLabels},
+		requests:    newRequests(), labels: labels{most: maxLabels},
 		byOf: map[key]*counters{},
 	}
 	ratio := prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -99,7 +102,7 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 		m.survivors[i] = ratio.WithLabelValues(label)
 	}
 	var err error
-	all := []prometheus.Collector{m.seconds, m.queries, m.pulls, m.densePulls, m.rescored, m.partial, m.stated, m.batchSize, m.queue, m.turns, m.rejected, m.wrongTokens, m.expired, ratio}
+	all := []prometheus.Collector{m.seconds, m.queries, m.pulls, m.densePulls, m.rescored, m.partial, m.stated, m.statedAtoms, m.batchSize, m.queue, m.turns, m.rejected, m.wrongTokens, m.expired, ratio}
 	for _, c := range slices.Concat(all, m.requests.collectors()) {
 		err = errors.Join(err, r.Register(c))
 	}
@@ -184,11 +187,13 @@ func (m *Metrics) Answered(collection string, method batch.Method, resp *batch.R
 	}
 }
 
-// Compared counts the best atoms of queries that answers of other programs had, and lacked.
+// Compared counts the best vectors of queries that answers of other programs had, and lacked.
 func (m *Metrics) Compared(collection string, found, missed int) {
 	collection = m.labels.collectionLabel(collection)
-	m.stated.WithLabelValues(collection, "found").Add(float64(found))
-	m.stated.WithLabelValues(collection, "missed").Add(float64(missed))
+	for _, stated := range []*prometheus.CounterVec{m.stated, m.statedAtoms} {
+		stated.WithLabelValues(collection, "found").Add(float64(found))
+		stated.WithLabelValues(collection, "missed").Add(float64(missed))
+	}
 }
 
 // Waited records how long work of a class, small or large, waited for its turn.
@@ -248,7 +253,7 @@ func (m *Metrics) Forget(collection string) {
 	}
 	for _, v := range []interface {
 		DeletePartialMatch(prometheus.Labels) int
-	}{m.seconds, m.queries, m.pulls, m.densePulls, m.rescored, m.partial, m.stated, m.batchSize, m.queue} {
+	}{m.seconds, m.queries, m.pulls, m.densePulls, m.rescored, m.partial, m.stated, m.statedAtoms, m.batchSize, m.queue} {
 		v.DeletePartialMatch(gone)
 	}
 }

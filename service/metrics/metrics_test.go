@@ -88,7 +88,7 @@ func TestNames(t *testing.T) {
 		"thresher_pulls_total": "collection method", "thresher_dense_pulls_total": "collection method",
 		"thresher_round_survivor_ratio": "round", "thresher_rescored_rows_total": "collection method",
 		"thresher_batch_size": "collection", "thresher_queue_seconds": "collection", "thresher_turn_seconds": "class", "thresher_rejected_total": "reason",
-		"thresher_partial_answers_total": "collection method", "thresher_stated_atoms_total": "collection outcome", "thresher_jobs": "status",
+		"thresher_partial_answers_total": "collection method", "thresher_stated_atoms_total": "collection outcome", "thresher_stated_vectors_total": "collection outcome", "thresher_jobs": "status",
 		"thresher_expired_total": "kind", "thresher_wrong_tokens_total": "outcome",
 		"thresher_collections": "state", "thresher_collection_state": "collection state", "thresher_requests_waiting": "for", "thresher_build_info": "goversion revision version",
 		"thresher_http_requests_total": "method route status", "thresher_http_request_seconds": "method route", "thresher_http_requests_in_flight": "", "thresher_unauthenticated_resets_total": "", "thresher_connection_errors_total": "",
@@ -130,12 +130,16 @@ thresher_rejected_total{reason="queue-full"} 1
 # HELP thresher_rescored_rows_total Rows scored in full.
 # TYPE thresher_rescored_rows_total counter
 thresher_rescored_rows_total{collection="movies",method="auto"} 9
-# HELP thresher_stated_atoms_total Best vectors of queries that answers of other programs had, or lacked.
+# HELP thresher_stated_atoms_total The former name of thresher_stated_vectors_total.
 # TYPE thresher_stated_atoms_total counter
 thresher_stated_atoms_total{collection="movies",outcome="found"} 9
 thresher_stated_atoms_total{collection="movies",outcome="missed"} 1
+# HELP thresher_stated_vectors_total Best vectors of queries that answers of other programs had, or lacked.
+# TYPE thresher_stated_vectors_total counter
+thresher_stated_vectors_total{collection="movies",outcome="found"} 9
+thresher_stated_vectors_total{collection="movies",outcome="missed"} 1
 `
-	names := []string{"thresher_dense_pulls_total", "thresher_partial_answers_total", "thresher_pulls_total", "thresher_queries_total", "thresher_rejected_total", "thresher_rescored_rows_total", "thresher_stated_atoms_total"}
+	names := []string{"thresher_dense_pulls_total", "thresher_partial_answers_total", "thresher_pulls_total", "thresher_queries_total", "thresher_rejected_total", "thresher_rescored_rows_total", "thresher_stated_atoms_total", "thresher_stated_vectors_total"}
 	if err := testutil.GatherAndCompare(r, strings.NewReader(want), names...); err != nil {
 		t.Error(err)
 	}
@@ -259,7 +263,7 @@ func TestReadersPage(t *testing.T) {
 		"thresher_connection_errors_total", "thresher_expired_total", "thresher_http_request_bytes_total", "thresher_http_request_seconds",
 		"thresher_http_requests_in_flight", "thresher_http_requests_total", "thresher_http_response_bytes_total", "thresher_jobs", "thresher_memory_limit_bytes", "thresher_memory_used_bytes", "thresher_partial_answers_total",
 		"thresher_queries_total", "thresher_queue_seconds", "thresher_rejected_total", "thresher_requests_waiting", "thresher_search_seconds",
-		"thresher_stated_atoms_total", "thresher_turn_seconds", "thresher_unauthenticated_resets_total", "thresher_wrong_tokens_total",
+		"thresher_stated_atoms_total", "thresher_stated_vectors_total", "thresher_turn_seconds", "thresher_unauthenticated_resets_total", "thresher_wrong_tokens_total",
 	}
 	own := slices.DeleteFunc(slices.Clone(told), func(name string) bool { return !strings.HasPrefix(name, "thresher_") })
 	if diff := cmp.Diff(harmless, own); diff != "" {

@@ -45,7 +45,7 @@ func (j *job) digestRows(rec *record, of shelf, sum *tasks.QueryDigest) error {
 	}
 	defer r.Close()
 	dataset.KeepRests(r)
-	rows := make([]float32, max(1, min(rec.Chunk, mostElements/r.Dim()))*r.Dim())
+	rows := make([]float32, max(1, min(rec.Chunk, maxElements/r.Dim()))*r.Dim())
 	for {
 		n, err := r.Read(rows)
 		sum.Add(rows[:n*r.Dim()], dataset.RestsOf(r))

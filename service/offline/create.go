@@ -95,7 +95,7 @@ func (m *Manager) makeRecord(ctx context.Context, id string, spec Spec, p plan) 
 	if err := m.hold(rec); err != nil {
 		return nil, err
 	}
-	version, err := m.library.pin(p.collection, id)
+	version, err := m.library.pin(ctx, p.collection, id)
 	if err != nil {
 		return nil, err
 	}
@@ -127,13 +127,15 @@ func (m *Manager) hold(rec *record) error {
 	return err
 }
 
-// admit queues a batch whose record is in the ledger, and starts it if a slot is free.
+// admit queues a batch whose record is in the ledger, and starts it if a slot is free. It returns the batch as it
+// was made, so what the maker reads does not depend on how far a started one has come.
 func (m *Manager) admit(rec *record) Batch {
-	j := m.newJob(rec)
+	made, j := rec.view(), m.newJob(rec)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.live[rec.Batch.ID] = j
 	m.queue = append(m.queue, j)
 	m.dispatch()
-	return j.view(m.position(j))
+	made.Progress.Position = m.position(j)
+	return made
 }

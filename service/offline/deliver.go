@@ -150,11 +150,8 @@ func (j *job) assemble(rec *record) (name string, err error) {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	each := dataset.Covering(readsUntil{j.m.ctx, results}, rec.Covers)
-	if dataset.Format(rec.Batch.OutputFormat) == dataset.NPZ {
-		return name, dataset.WriteNPZ(each, rec.Width, out)
-	}
-	return name, dataset.WriteParquet(each, out)
+	form, _ := dataset.AnswersFormOf(name)
+	return name, form.Assemble(readsUntil{j.m.ctx, results}, rec.Covers, rec.Width, out)
 }
 
 // readsUntil reads a result log until its context ends.

@@ -14,23 +14,12 @@ func (rec *record) inputName() string {
 	name := "input"
 	format, zipped := dataset.FormatOf(rec.InputName)
 	if rec.Matrix && format != dataset.Unknown {
-		name += "." + extension(format)
+		name += format.Extension()
 		if zipped {
 			name += ".gz"
 		}
 	}
 	return name
-}
-
-// extension returns the file name extension of a format.
-func extension(f dataset.Format) string {
-	switch f {
-	case dataset.Arrow:
-		return "arrow"
-	case dataset.ArrowStream:
-		return "arrows"
-	}
-	return string(f)
 }
 
 // excludeLink and candidatesLink return the names of the links to the files of lists.

@@ -352,8 +352,8 @@ func (rec *record) outputName() string {
 
 // isAssembled reports whether the output is assembled once everything is answered.
 func (rec *record) isAssembled() bool {
-	f := dataset.Format(rec.Batch.OutputFormat)
-	return f == dataset.NPZ || f == dataset.Parquet
+	form, ok := dataset.AnswersFormOf(dataset.Format(rec.Batch.OutputFormat).Extension())
+	return ok && !form.Lines
 }
 
 // spec returns the job of package jobs that answers the batch.

@@ -16,9 +16,9 @@ import (
 
 // library is the part of a catalog that batches use.
 type library interface {
-	// pin pins the current version for owner, and returns it. While there is none yet it
+	// pin pins what the current version holds for owner, and returns the version that has it. While there is none yet it
 	// fails (problem.NotReady).
-	pin(name, owner string) (version int64, err error)
+	pin(ctx context.Context, name, owner string) (version int64, err error)
 	// pinAgain pins a version that an earlier process pinned.
 	pinAgain(name string, version int64, owner string) error
 	// wait returns once the collection has been loaded or built for the first time, or has
@@ -71,14 +71,22 @@ type shared struct {
 	turns    func() (batch.Turns, func())
 }
 
-func (l inCatalog) pin(name, owner string) (int64, error) {
-	v, err := l.c.Use(name, 0)
+func (l inCatalog) pin(ctx context.Context, name, owner string) (int64, error) {
+	version, err := l.c.PinNow(ctx, name, owner)
 	if err != nil {
 		return 0, err
 	}
-	defer v.Release() // in use until it is pinned
-	version := v.Info().Version
-	return version, l.c.Pin(name, version, owner)
+	v, err := l.c.Use(name, version)
+	if err == nil {
+		defer v.Release()
+		if v.Float64() {
+			err = problem.New(problem.InvalidValue, "%s: %v", name, collection.ErrFloat64).In("collection")
+		}
+	}
+	if err != nil {
+		return 0, errors.Join(err, l.c.Unpin(owner))
+	}
+	return version, nil
 }
 
 func (l inCatalog) pinAgain(name string, version int64, owner string) error {
@@ -157,6 +165,9 @@ func (u inUse) Search(ctx context.Context, req batch.Request) (*batch.Response, 
 func (u inUse) rows(l *wire.IDList, field string) ([]int64, error) {
 	if l == nil {
 		return nil, nil
+	}
+	if l.Where != nil {
+		return u.v.RowsFor(l.Where, field)
 	}
 	return u.v.IDs().Rows(&catalog.Keys{Ints: l.Ints, Names: l.Names}, field)
 }

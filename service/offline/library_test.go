@@ -168,7 +168,7 @@ func TestWaitsForTheFirstBuild(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := inCatalog{c: c}
-	if _, err := l.pin("films", "batch_a"); !notReady(err) {
+	if _, err := l.pin(ctx, "films", "batch_a"); !notReady(err) {
 		t.Errorf("pinned before it is built: %v", err)
 	}
 	ended, end := context.WithCancel(ctx)
@@ -180,7 +180,7 @@ func TestWaitsForTheFirstBuild(t *testing.T) {
 	if err := l.wait(ctx, "films"); err != nil {
 		t.Error(err)
 	}
-	if version, err := l.pin("films", "batch_a"); err != nil || version != 1 {
+	if version, err := l.pin(ctx, "films", "batch_a"); err != nil || version != 1 {
 		t.Errorf("version %d, %v", version, err)
 	}
 	if err := l.wait(ctx, "none"); kindOf(err) != problem.UnknownCollection {

@@ -105,7 +105,7 @@ func buildAtlas() (a *atlas, end func(), err error) {
 	return a, end, nil
 }
 
-func (a *atlas) pin(name, owner string) (int64, error) {
+func (a *atlas) pin(_ context.Context, name, owner string) (int64, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := a.shelf[name]

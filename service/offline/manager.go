@@ -194,7 +194,7 @@ func (m *Manager) Maker(id string) (string, error) {
 
 // List returns the batches of makers that may be seen (nil sees all), created before the batch with id after
 // ("" starts with the newest), newest first, at most limit (0 = problem.DefaultPage;
-// 1..problem.MostPage).
+// 1..problem.MaxPage).
 func (m *Manager) List(after string, limit int, may func(maker string) bool) (Page, error) {
 	limit, err := problem.PageSize(limit)
 	if err != nil {

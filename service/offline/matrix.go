@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"thresher/batch"
@@ -48,13 +49,17 @@ func (m *Manager) checkSearch(ctx context.Context, rec *record) error {
 	if err != nil {
 		return err
 	}
-	if rec.Width = r.search.K; rec.Batch.OutputFormat != string(dataset.NPZ) {
+	if rec.Width = r.search.K; rec.Width > 0 || !isMatrix(rec.Batch.OutputFormat) {
 		return nil
 	}
-	if rec.Width == 0 {
-		return problem.New(problem.InvalidValue, "answers of varying length do not fit the matrices of npz; set k, or output_format jsonl or parquet").In("output_format")
-	}
-	return nil
+	others := slices.DeleteFunc(outputFormats(), isMatrix)
+	return problem.New(problem.InvalidValue, "answers of varying length do not fit the matrices of %s; set k, or output_format %s", rec.Batch.OutputFormat, strings.Join(others, " or ")).In("output_format")
+}
+
+// isMatrix reports whether answers in a format have all as many vectors.
+func isMatrix(format string) bool {
+	form, ok := dataset.AnswersFormOf(dataset.Format(format).Extension())
+	return ok && form.Matrix
 }
 
 // options returns the options of the matrix's searches, as a request without queries.
@@ -110,8 +115,8 @@ type rows struct {
 	digest *tasks.QueryDigest // of the rows read; nil if none is wanted
 }
 
-// mostElements bounds the memory of a chunk of long rows: 64 MiB.
-const mostElements = 1 << 24
+// maxElements bounds the memory of a chunk of long rows: 64 MiB.
+const maxElements = 1 << 24
 
 // rowChunk is consecutive rows, and their goals unless all rows ask for the same.
 type rowChunk struct {
@@ -133,7 +138,7 @@ func (j *job) openRows(rec *record, options *request, answers int) (*rows, error
 		s.close()
 		return nil, err
 	}
-	s.chunk = max(1, min(rec.Chunk, mostElements/s.r.Dim(), maxAtoms/max(1, answers)))
+	s.chunk = max(1, min(rec.Chunk, maxElements/s.r.Dim(), maxAtoms/max(1, answers)))
 	return s, nil
 }
 

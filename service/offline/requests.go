@@ -168,7 +168,7 @@ func (s *requests) read(ctx context.Context, r *request, text []byte) error {
 	pinned := s.rec.Batch.Collections
 	r.at = slices.IndexFunc(pinned, func(p Pinned) bool { return p.Name == name })
 	if r.at < 0 {
-		r.answered = problem.New(problem.UnknownCollection, "when the batch was validated there was no collection %.200q ready, or %d others were named before", name, mostCollections).In("url")
+		r.answered = problem.New(problem.UnknownCollection, "when the batch was validated there was no collection %.200q ready, or %d others were named before", name, maxCollections).In("url")
 		return nil
 	}
 	if s.shelves[r.at] == nil {

@@ -20,9 +20,9 @@ import (
 
 // Limits of the OpenAI API on metadata.
 const (
-	mostMetadata      = 16
-	mostMetadataKey   = 64  // characters
-	mostMetadataValue = 512 // characters
+	maxMetadata      = 16
+	maxMetadataKey   = 64  // characters
+	maxMetadataValue = 512 // characters
 )
 
 // DecodeSpec reads the body that creates a batch. Errors are of type *problem.Problem.
@@ -86,10 +86,8 @@ func checkSpec(s *Spec, longest time.Duration) (plan, error) {
 	if p.window > longest {
 		return p, problem.New(problem.OverLimit, "completion_window %q is more than %v", s.CompletionWindow, longest).In("completion_window").Within(longest.String())
 	}
-	switch dataset.Format(s.OutputFormat) {
-	case dataset.Unknown, dataset.JSONL, dataset.NPZ, dataset.Parquet:
-	default:
-		return p, problem.New(problem.InvalidValue, "output_format %q is none of jsonl, npz, parquet", s.OutputFormat).In("output_format").Within([]string{"jsonl", "npz", "parquet"})
+	if known := outputFormats(); s.OutputFormat != "" && !slices.Contains(known, s.OutputFormat) {
+		return p, problem.New(problem.InvalidValue, "output_format %q is none of %s", s.OutputFormat, strings.Join(known, ", ")).In("output_format").Within(known)
 	}
 	if s.Goals != nil && *s.Goals == (BatchGoals{}) {
 		s.Goals = nil
@@ -103,16 +101,24 @@ func checkSpec(s *Spec, longest time.Duration) (plan, error) {
 	return p, checkMetadata(s)
 }
 
+// outputFormats lists the formats that answers are written in, with what they promise.
+func outputFormats() (names []string) {
+	for _, f := range dataset.FormatsFor(dataset.WholeWritten) {
+		names = append(names, string(f))
+	}
+	return names
+}
+
 func checkMetadata(s *Spec) error {
-	if len(s.Metadata) > mostMetadata {
-		return problem.New(problem.OverLimit, "metadata has %d entries, at most %d are kept", len(s.Metadata), mostMetadata).In("metadata").Within(mostMetadata)
+	if len(s.Metadata) > maxMetadata {
+		return problem.New(problem.OverLimit, "metadata has %d entries, at most %d are kept", len(s.Metadata), maxMetadata).In("metadata").Within(maxMetadata)
 	}
 	for name, value := range s.Metadata {
-		if n := utf8.RuneCountInString(name); n > mostMetadataKey {
-			return problem.New(problem.OverLimit, "a name in metadata has %d characters, at most %d are kept", n, mostMetadataKey).In("metadata").Within(mostMetadataKey)
+		if n := utf8.RuneCountInString(name); n > maxMetadataKey {
+			return problem.New(problem.OverLimit, "a name in metadata has %d characters, at most %d are kept", n, maxMetadataKey).In("metadata").Within(maxMetadataKey)
 		}
-		if n := utf8.RuneCountInString(value); n > mostMetadataValue {
-			return problem.New(problem.OverLimit, "metadata %q has %d characters, at most %d are kept", name, n, mostMetadataValue).In("metadata").Within(mostMetadataValue)
+		if n := utf8.RuneCountInString(value); n > maxMetadataValue {
+			return problem.New(problem.OverLimit, "metadata %q has %d characters, at most %d are kept", name, n, maxMetadataValue).In("metadata").Within(maxMetadataValue)
 		}
 	}
 	return nil

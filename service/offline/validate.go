@@ -16,8 +16,8 @@ import (
 	"thresher/service/wire"
 )
 
-// mostCollections bounds the collections that the requests of a batch may name.
-const mostCollections = 64
+// maxCollections bounds the collections that the requests of a batch may name.
+const maxCollections = 64
 
 // Codes of failures that correspond to no kind of problem.
 const (
@@ -25,8 +25,8 @@ const (
 	duplicateID problem.Kind = "duplicate-custom-id"
 )
 
-// mostDuplicates bounds the list of repeated ids in an error.
-const mostDuplicates = 10
+// maxDuplicates bounds the list of repeated ids in an error.
+const maxDuplicates = 10
 
 // validate reads the whole input once, pins the collections that it names, and counts its
 // requests.
@@ -94,7 +94,7 @@ type validation struct {
 	requests int64
 	seen     [][16]byte // a part of the SHA-256 of each custom_id
 	pinned   []Pinned
-	unknown  map[string]bool // collections that cannot be pinned; at most mostCollections
+	unknown  map[string]bool // collections that cannot be pinned; at most maxCollections
 }
 
 // read counts the requests and pins the collections that they name. Errors of a request are
@@ -142,14 +142,14 @@ func (v *validation) pin(ctx context.Context, url string) error {
 	if !ok || v.unknown[name] || slices.ContainsFunc(v.pinned, func(p Pinned) bool { return p.Name == name }) {
 		return nil
 	}
-	if len(v.pinned)+len(v.unknown) >= mostCollections {
+	if len(v.pinned)+len(v.unknown) >= maxCollections {
 		return nil // answering reports the error
 	}
 	library := v.j.m.library
-	version, err := library.pin(name, v.j.id)
+	version, err := library.pin(ctx, name, v.j.id)
 	if notReady(err) {
 		if err = library.wait(ctx, name); err == nil {
-			version, err = library.pin(name, v.j.id)
+			version, err = library.pin(ctx, name, v.j.id)
 		}
 	}
 	var p *problem.Problem
@@ -169,7 +169,7 @@ func (v *validation) pin(ctx context.Context, url string) error {
 func (v *validation) duplicates(ctx context.Context, f io.ReadSeeker) error {
 	slices.SortFunc(v.seen, func(a, b [16]byte) int { return bytes.Compare(a[:], b[:]) })
 	first := map[[16]byte]int64{} // line of the first occurrence of each repeated id; 0 until it is read
-	for i := 1; i < len(v.seen) && len(first) < mostDuplicates; i++ {
+	for i := 1; i < len(v.seen) && len(first) < maxDuplicates; i++ {
 		if v.seen[i] == v.seen[i-1] {
 			first[v.seen[i]] = 0
 		}
@@ -183,7 +183,7 @@ func (v *validation) duplicates(ctx context.Context, f io.ReadSeeker) error {
 	}
 	lines := newLineReader(f, v.j.m.o.LineBytes)
 	found := &failure{}
-	for len(found.errors) < mostDuplicates {
+	for len(found.errors) < maxDuplicates {
 		text, long, err := lines.nextLine()
 		if err == io.EOF {
 			break

@@ -9,7 +9,7 @@ type Kind string
 // that path.
 const TypePrefix = "/problems/"
 
-// The kinds.
+// The kinds of what every server has. Extensions declare theirs.
 const (
 	Malformed         Kind = "malformed-body"
 	WrongDimension    Kind = "wrong-dimension"
@@ -26,17 +26,12 @@ const (
 	UnknownCollection Kind = "unknown-collection"
 	UnknownFile       Kind = "unknown-file"
 	UnknownBatch      Kind = "unknown-batch"
-	UnknownTournament Kind = "unknown-tournament"
-	UnknownDuel       Kind = "unknown-duel"
-	UnknownSlate      Kind = "unknown-slate"
 	UnknownRow        Kind = "unknown-row"
 	UnknownPath       Kind = "unknown-path"
 	MethodNotAllowed  Kind = "method-not-allowed"
 	NotAcceptable     Kind = "not-acceptable"
 	NameTaken         Kind = "name-taken"
 	Conflict          Kind = "conflict"
-	DuelWithdrawn     Kind = "duel-withdrawn"
-	TournamentEnded   Kind = "tournament-ended"
 	BodyTooLarge      Kind = "body-too-large"
 	UnsupportedMedia  Kind = "unsupported-media"
 	KeyReused         Kind = "idempotency-key-reused"
@@ -44,7 +39,6 @@ const (
 	RateLimited       Kind = "rate-limited"
 	Slow              Kind = "request-timeout"
 	Internal          Kind = "internal"
-	Unplayable        Kind = "tournament-unplayable"
 	NotReady          Kind = "not-ready"
 	Draining          Kind = "draining"
 	Crowded           Kind = "too-many-connections"
@@ -61,9 +55,18 @@ type meaning struct {
 	title  string
 }
 
-// meanings is the table of all kinds.
+// declared are the kinds of extensions.
+var declared []meaning
+
+// Declare adds a kind: its name, HTTP status and title. It is called where variables of packages are initialised.
+func Declare(name string, status int, title string) Kind {
+	declared = append(declared, meaning{Kind(name), status, title})
+	return Kind(name)
+}
+
+// meanings is the table of all kinds, those that were declared last.
 func meanings() []meaning {
-	return []meaning{
+	return append([]meaning{
 		{Malformed, http.StatusBadRequest, "The body is malformed"},
 		{WrongDimension, http.StatusBadRequest, "A vector has the wrong dimension"},
 		{NotFinite, http.StatusBadRequest, "A vector has a value that is not a finite float32"},
@@ -79,17 +82,12 @@ func meanings() []meaning {
 		{UnknownCollection, http.StatusNotFound, "Unknown collection"},
 		{UnknownFile, http.StatusNotFound, "Unknown file"},
 		{UnknownBatch, http.StatusNotFound, "Unknown batch"},
-		{UnknownTournament, http.StatusNotFound, "Unknown tournament"},
-		{UnknownDuel, http.StatusNotFound, "The duel was never issued"},
-		{UnknownSlate, http.StatusNotFound, "The slate is unknown or was evicted"},
 		{UnknownRow, http.StatusNotFound, "No row has this id"},
 		{UnknownPath, http.StatusNotFound, "Unknown path"},
 		{MethodNotAllowed, http.StatusMethodNotAllowed, "The path does not support this method"},
 		{NotAcceptable, http.StatusNotAcceptable, "None of the accepted media types is available"},
 		{NameTaken, http.StatusConflict, "The name is taken"},
 		{Conflict, http.StatusConflict, "The request conflicts with the current state"},
-		{DuelWithdrawn, http.StatusConflict, "The duel was withdrawn"},
-		{TournamentEnded, http.StatusConflict, "The tournament has ended"},
 		{BodyTooLarge, http.StatusRequestEntityTooLarge, "The body is too large"},
 		{UnsupportedMedia, http.StatusUnsupportedMediaType, "The body's media type is not supported here"},
 		{KeyReused, http.StatusUnprocessableEntity, "The Idempotency-Key was used for another request"},
@@ -97,7 +95,6 @@ func meanings() []meaning {
 		{RateLimited, http.StatusTooManyRequests, "The client exceeded its rate limit"},
 		{Slow, http.StatusRequestTimeout, "The body arrived too slowly"},
 		{Internal, http.StatusInternalServerError, "Internal server error"},
-		{Unplayable, http.StatusInternalServerError, "The tournament's log cannot be replayed"},
 		{NotReady, http.StatusServiceUnavailable, "Not ready yet"},
 		{Draining, http.StatusServiceUnavailable, "The server is shutting down"},
 		{Crowded, http.StatusServiceUnavailable, "The server has too many connections or files open"},
@@ -105,7 +102,7 @@ func meanings() []meaning {
 		{Deadline, http.StatusGatewayTimeout, "The deadline passed before there was an answer"},
 		{OutOfMemory, http.StatusInsufficientStorage, "The collection does not fit into the memory budget"},
 		{DiskFull, http.StatusInsufficientStorage, "The disk is full"},
-	}
+	}, declared...)
 }
 
 // lookup returns the meaning of k, or of Internal if k is unknown.

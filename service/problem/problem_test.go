@@ -35,7 +35,7 @@ func TestKinds(t *testing.T) {
 		if s := k.Status(); s < 400 || http.StatusText(s) == "" || k.Title() == "" {
 			t.Errorf("%s: %d %q", k, s, k.Title())
 		}
-		if k != Internal && k != Unplayable && k.Status() == 500 {
+		if k != Internal && k.Status() == 500 {
 			t.Errorf("%s is a failure of the server", k)
 		}
 	}
@@ -129,7 +129,7 @@ func TestOfStore(t *testing.T) {
 
 // TestPageSize: 0 is the default, what is out of range is refused.
 func TestPageSize(t *testing.T) {
-	for limit, want := range map[int]int{0: DefaultPage, 1: 1, MostPage: MostPage, -1: 0, MostPage + 1: 0} {
+	for limit, want := range map[int]int{0: DefaultPage, 1: 1, MaxPage: MaxPage, -1: 0, MaxPage + 1: 0} {
 		n, err := PageSize(limit)
 		if n != want || (err != nil) != (want == 0) || err != nil && Of(err).Field != "limit" {
 			t.Errorf("%d is %d, %v", limit, n, err)

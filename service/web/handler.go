@@ -5,9 +5,11 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"path"
+	"regexp"
 	"strings"
 	"time"
 
@@ -60,24 +62,50 @@ type page struct {
 func loadPages(more ...fs.FS) map[string]page {
 	pages := map[string]page{}
 	own, _ := fs.Sub(assets, "assets") // embedded, cannot fail
-	for _, files := range append([]fs.FS{own}, more...) {
-		addPages(pages, files)
+	addPages(pages, own, navigation(more))
+	for _, files := range more {
+		addPages(pages, files, "")
 	}
 	return pages
 }
 
-// addPages adds the files at the top of an embedded folder.
-func addPages(pages map[string]page, files fs.FS) {
+// addPages adds the files at the top of an embedded folder. The first page gets the navigation.
+func addPages(pages map[string]page, files fs.FS, navigation string) {
 	entries, _ := fs.ReadDir(files, ".") // embedded, cannot fail
 	for _, e := range entries {
 		text, _ := fs.ReadFile(files, e.Name())
-		sum := sha256.Sum256(text)
 		at := "/web/" + e.Name()
 		if e.Name() == "index.html" {
 			at = "/"
+			text = bytes.Replace(text, []byte(noNavigation), []byte(navigation), 1)
 		}
+		sum := sha256.Sum256(text)
 		pages[at] = page{text, media(e.Name()), `"` + hex.EncodeToString(sum[:12]) + `"`}
 	}
+}
+
+// noNavigation is where the first page links to the pages of extensions.
+const noNavigation = "  <nav aria-label=\"Pages\"></nav>\n"
+
+// title finds a page's title, up to the name of the program.
+var title = regexp.MustCompile(`<title>([^<·]+?)\s*(?:·|</title>)`)
+
+// navigation links to the pages of extensions by their titles; it is empty if there are none.
+func navigation(more []fs.FS) string {
+	var links strings.Builder
+	for _, files := range more {
+		names, _ := fs.Glob(files, "*.html") // the pattern is valid
+		for _, name := range names {
+			text, _ := fs.ReadFile(files, name)
+			if found := title.FindSubmatch(text); found != nil {
+				fmt.Fprintf(&links, `<a href="web/%s">%s</a>`, name, found[1])
+			}
+		}
+	}
+	if links.Len() == 0 {
+		return ""
+	}
+	return strings.Replace(noNavigation, "></", ">"+links.String()+"</", 1)
 }
 
 // media returns the media type of a file by its name. The system's table is not used, because

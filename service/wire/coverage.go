@@ -91,13 +91,7 @@ func (g *QueryGoal) appendLimits(dst []byte, j int) []byte {
 	if g.MinScore == nil && g.MaxScore == nil && (g.Exclude == nil || g.Exclude.Len() == 0) {
 		return dst
 	}
-	dst = append(strconv.AppendInt(dst, int64(j), 10), ':')
-	for _, x := range []*float64{g.MinScore, g.MaxScore} {
-		if x != nil {
-			dst = AppendDouble(dst, *x)
-		}
-		dst = append(dst, ',')
-	}
+	dst = tasks.LimitsText(dst, j, g.MinScore, g.MaxScore)
 	if l := g.Exclude; l != nil {
 		for _, id := range l.Ints {
 			dst = append(strconv.AppendInt(dst, id, 10), ',')

@@ -184,6 +184,12 @@ func (d *Draft) place(queries []float32, given []float64, n int) ([]float32, err
 
 // readRow appends query n, the array of numbers at b[at], to queries.
 func (d *Draft) readRow(queries []float32, b []byte, at, n int) (all []float32, next int, err error) {
+	if d.limits.Float64 {
+		if d.row, next, err = jsonscan.Doubles(d.row[:0], b, at, d.s.Dim); err == nil {
+			d.s.Queries64 = append(d.s.Queries64, d.row...)
+		}
+		return append(queries, make([]float32, len(d.row))...), next, d.counted(err, b, at, n)
+	}
 	if d.single || d.limits.Origin == nil {
 		var change float64
 		queries, change, next, err = jsonscan.Rounded(queries, b, at, d.s.Dim)
@@ -293,6 +299,12 @@ func (d *Draft) Search() (*Search, error) {
 		if s.Digest, err = d.digest(); err != nil {
 			return nil, err
 		}
+	}
+	if d.limits.Float64 {
+		for _, x := range s.Queries[len(s.Queries64):] { // of those that are float32 by themselves
+			s.Queries64 = append(s.Queries64, float64(x))
+		}
+		s.Queries = nil
 	}
 	if d.limits.Origin != nil && !d.placed {
 		given := s.Queries // float32, not of JSON

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strings"
@@ -22,6 +23,9 @@ type QueryGoal struct {
 	CutK bool
 	// MinScore and MaxScore, if not nil, replace those of the search.
 	MinScore, MaxScore *float64
+	// Filter, if not nil, lists the only ids that may be returned, in place of that of the search; equal ones of a
+	// body are one.
+	Filter *IDList
 	// Exclude lists ids that may not be returned, Candidates those to score first; nil if
 	// the goal has none.
 	Exclude, Candidates *IDList
@@ -30,7 +34,7 @@ type QueryGoal struct {
 // listed returns the number of ids that the goal lists.
 func (g *QueryGoal) listed() int {
 	n := 0
-	for _, l := range []*IDList{g.Exclude, g.Candidates} {
+	for _, l := range []*IDList{g.Filter, g.Exclude, g.Candidates} {
 		if l != nil {
 			n += l.Len()
 		}
@@ -51,13 +55,14 @@ type goalField struct {
 	set  func(*QueryGoal, value, Limits) error
 }
 
-func goalFields() [7]goalField {
-	return [7]goalField{
+func goalFields() [8]goalField {
+	return [8]goalField{
 		{"k", integerKind, func(g *QueryGoal, v value, l Limits) error { return g.SetK(v.integer, l) }},
 		{"min_score", numberKind, func(g *QueryGoal, v value, _ Limits) error { g.MinScore = &v.number; return nil }},
 		{"max_score", numberKind, func(g *QueryGoal, v value, _ Limits) error { g.MaxScore = &v.number; return nil }},
 		{"max_distance", numberKind, func(g *QueryGoal, v value, _ Limits) error { g.MinScore = &v.number; return nil }},
 		{"min_distance", numberKind, func(g *QueryGoal, v value, _ Limits) error { g.MaxScore = &v.number; return nil }},
+		{"filter", filterKind, func(g *QueryGoal, v value, _ Limits) error { g.Filter = v.ids; return nil }},
 		{"exclude", listKind, func(g *QueryGoal, v value, _ Limits) error { g.Exclude = v.ids; return nil }},
 		{"candidates", idsKind, func(g *QueryGoal, v value, _ Limits) error { g.Candidates = v.ids; return nil }},
 	}
@@ -71,7 +76,7 @@ func (d *Draft) readGoals(b []byte, i int) (next int, err error) {
 	if !starts(b, i, '[') {
 		return i, mistyped(fieldGoals, b, i, "an array of objects, one a query,")
 	}
-	fields := goalFields()
+	fields, filters := goalFields(), map[[sha256.Size]byte]*IDList{}
 	d.s.Goals = []QueryGoal{} // an empty list differs from no list
 	next, err = jsonscan.Elements(b, i, func(n, at int) (int, error) {
 		if most := d.limits.Queries; most > 0 && n == most {
@@ -81,7 +86,7 @@ func (d *Draft) readGoals(b []byte, i int) (next int, err error) {
 			return at, element(mistyped(fieldGoals, b, at, "an object"), fieldGoals, n)
 		}
 		var g QueryGoal
-		next, err := g.read(b, at, &fields, d.limits, func(name string) { d.limited(name, memberName(fieldGoals, n, name)) })
+		next, err := g.read(b, at, &fields, filters, d.limits, func(name string) { d.limited(name, memberName(fieldGoals, n, name)) })
 		if err != nil {
 			return next, inGoal(err, n)
 		}
@@ -91,8 +96,9 @@ func (d *Draft) readGoals(b []byte, i int) (next int, err error) {
 	return next, inField(err, fieldGoals)
 }
 
-// read reads the goal at b[i], and passes the names of its members to note.
-func (g *QueryGoal) read(b []byte, i int, fields *[7]goalField, l Limits, note func(name string)) (int, error) {
+// read reads the goal at b[i], and passes the names of its members to note. filters are those of the goals before, by
+// the digests of their texts.
+func (g *QueryGoal) read(b []byte, i int, fields *[8]goalField, filters map[[sha256.Size]byte]*IDList, l Limits, note func(name string)) (int, error) {
 	var seen [len(fields)]bool
 	return jsonscan.Fields(b, i, func(key []byte, at int) (int, error) {
 		for f := range fields {
@@ -108,6 +114,13 @@ func (g *QueryGoal) read(b []byte, i int, fields *[7]goalField, l Limits, note f
 			v, next, err := field.kind.read(field.name, b, at, l.Listed)
 			if err != nil {
 				return next, inField(err, field.name)
+			}
+			if field.kind == filterKind {
+				text := sha256.Sum256(b[at:next])
+				if before := filters[text]; before != nil {
+					v.ids = before
+				}
+				filters[text] = v.ids
 			}
 			return next, field.set(g, v, l)
 		}
@@ -278,6 +291,17 @@ func (s *Search) Listed() int {
 	return n
 }
 
+// Evaluated is how many different filters of goals are expressions, which list rows when they are evaluated.
+func (s *Search) Evaluated() int {
+	seen := map[*IDList]bool{}
+	for j := range s.Goals {
+		if l := s.Goals[j].Filter; l != nil && l.Where != nil {
+			seen[l] = true
+		}
+	}
+	return len(seen)
+}
+
 // QueryGoals returns the goals for an engine over vectors of a metric, checked by tasks; nil if the
 // search has none. Limits of all queries by names of other metrics are refused, too. rows returns the row numbers of the ids of a list, nil for a nil list; its error is
 // a *problem.Problem that names the field and the index of the id.
@@ -302,11 +326,25 @@ func (s *Search) QueryGoals(m collection.Metric, rows func(l *IDList, field stri
 // goalColumns returns the goals as columns, with row numbers for ids.
 func (s *Search) goalColumns(rows func(l *IDList, field string) ([]int64, error)) (*tasks.Goals, error) {
 	g := &tasks.Goals{K: make([]int64, s.M)}
+	filters := map[*IDList][]int64{}
 	for j := range s.Goals {
 		from := &s.Goals[j]
 		g.K[j] = int64(from.K)
 		tasks.SetLimit(&g.MinScore, from.MinScore, j, s.M)
 		tasks.SetLimit(&g.MaxScore, from.MaxScore, j, s.M)
+		if from.Filter != nil {
+			if filters[from.Filter] == nil {
+				list, err := rows(from.Filter, "filter")
+				if err != nil {
+					return nil, inGoal(err, j)
+				}
+				filters[from.Filter] = list
+			}
+			if g.Filter == nil {
+				g.Filter = make([][]int64, s.M)
+			}
+			g.Filter[j] = filters[from.Filter]
+		}
 		for _, l := range []struct {
 			name string
 			from *IDList

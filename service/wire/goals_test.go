@@ -117,6 +117,22 @@ func TestGoalsAsParameter(t *testing.T) {
 
 // TestQueryGoals: members of a goal replace those of the body, lists are resolved, and problems
 // name the goal.
+// TestEqualFilters: a filter that is given twice is one list, however long.
+func TestEqualFilters(t *testing.T) {
+	l := limits()
+	l.Listed = 0
+	ids := "[" + strings.Repeat("1,", 1<<17) + "2]"
+	for _, filter := range []string{"[1,2]", ids} {
+		s, err := DecodeSearch([]byte(twoQueries+`,"goals":[{"filter":`+filter+`},{"filter":`+filter+`}]}`), dim, l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Goals[0].Filter != s.Goals[1].Filter {
+			t.Errorf("equal filters of %d bytes are two lists", len(filter))
+		}
+	}
+}
+
 func TestQueryGoals(t *testing.T) {
 	rows := func(l *IDList, field string) ([]int64, error) {
 		if l == nil {

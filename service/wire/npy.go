@@ -21,7 +21,7 @@ import (
 // the body's memory. Errors are of type *problem.Problem.
 func DecodeSearchNPY(body []byte, options url.Values, dim int, l Limits) (*Search, error) {
 	m, data, ok := plainNPY(body, dim)
-	if !ok || l.Origin != nil || len(floats(data)) == 0 || notFinite(floats(data)) >= 0 {
+	if !ok || l.Origin != nil || l.Float64 || len(floats(data)) == 0 || notFinite(floats(data)) >= 0 {
 		return decodeNPY(body, options, dim, l)
 	}
 	d, err := draftOf(options, dim, l)
@@ -102,13 +102,20 @@ func readNPY(body []byte, d *Draft) ([]float32, error) {
 		return nil, err
 	}
 	dim := m.Dim()
+	if d.limits.Float64 {
+		dataset.KeepGiven(m)
+	}
 	var queries []float32
 	for rows := m.Len(); rows > 0; {
 		want := int(min(rows, int64(max(1, max(npyChunk/4, len(queries))/dim))))
 		queries = slices.Grow(queries, want*dim)
 		n, err := m.Read(queries[len(queries) : len(queries)+want*dim])
 		queries = queries[:len(queries)+n*dim]
-		d.changes, d.placed = append(d.changes, dataset.RowChanges(m)...), true
+		if d.limits.Float64 {
+			d.s.Queries64 = dataset.AppendGiven(d.s.Queries64, m, queries[len(queries)-n*dim:])
+		} else {
+			d.changes, d.placed = append(d.changes, dataset.RowChanges(m)...), true
+		}
 		rows -= int64(n)
 		if err == io.EOF && rows == 0 {
 			break

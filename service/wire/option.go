@@ -36,7 +36,7 @@ func options() []option {
 		{"max_distance", "", numberKind, func(d *Draft, v value) error { return setLimitTo(&d.s.MinScore, "max_distance", v) }},
 		{"min_distance", "", numberKind, func(d *Draft, v value) error { return setLimitTo(&d.s.MaxScore, "min_distance", v) }},
 		{"deadline_ms", "timeout_ms", numberKind, (*Draft).setDeadline},
-		{"filter", "allow", listKind, func(d *Draft, v value) error { d.s.Filter = v.ids; return nil }},
+		{"filter", "allow", filterKind, func(d *Draft, v value) error { d.s.Filter = v.ids; return nil }},
 		{"exclude", "deny", listKind, func(d *Draft, v value) error { d.s.Exclude = v.ids; return nil }},
 		{"include", "", textsKind, (*Draft).setInclude},
 	}

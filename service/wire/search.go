@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"thresher/batch"
+	"thresher/columns"
 	"thresher/dataset/jsonscan"
 	"thresher/service/problem"
 	"thresher/tasks"
@@ -19,6 +20,8 @@ type Limits struct {
 	// Origin is what the rows of the collection are relative to, and its queries are taken relative
 	// to, in float64; nil is zero.
 	Origin []float64
+	// Float64 says that queries are kept as they are given, in Search.Queries64; Origin is nil then.
+	Float64 bool
 	// Covers makes the search have a Digest, as if the body included covers.
 	Covers bool
 }
@@ -28,7 +31,9 @@ type Limits struct {
 type Search struct {
 	// Queries holds M rows of Dim finite values, row-major, relative to Limits.Origin.
 	Queries []float32
-	M, Dim  int
+	// Queries64 are such in float64, relative to nothing, in place of Queries by Limits.Float64.
+	Queries64 []float64
+	M, Dim    int
 	// Changes are the largest changes that rounding to float32 made to a coordinate of each query;
 	// nil if it made none.
 	Changes []float64
@@ -75,6 +80,8 @@ type IDList struct {
 	Names []string
 	// Mask, if not nil, has true for each atom that is listed, in place of ids.
 	Mask []bool
+	// Where, if not nil, is true for each atom that is listed, in place of ids.
+	Where *columns.Expr
 }
 
 // Len is the number of ids, or of the atoms of a mask.
@@ -111,14 +118,14 @@ func (l *IDList) refuseMask(n int, field string) error {
 }
 
 // Request returns s for an engine, without the goals, Filter and Exclude, whose rows only the
-// collection knows. It shares Queries.
+// collection knows. It shares Queries and Queries64.
 func (s *Search) Request() batch.Request {
 	k := s.K
 	if s.Goals != nil {
 		k = 0 // the goals have it
 	}
 	return batch.Request{
-		Queries: s.Queries, Changes: s.Changes, Stored: true, K: k, Delta: s.Delta, Epsilon: s.Epsilon, Relative: s.Relative,
+		Queries: s.Queries, Queries64: s.Queries64, Changes: s.Changes, Stored: s.Queries64 == nil, K: k, Delta: s.Delta, Epsilon: s.Epsilon, Relative: s.Relative,
 		Method: s.Method, Plan: s.Plan, Published: s.Published, MinScore: s.MinScore, MaxScore: s.MaxScore, Deadline: s.Deadline, SearchScores: s.Scores64,
 	}
 }

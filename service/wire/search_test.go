@@ -207,7 +207,7 @@ func TestDecodeSearchRefuses(t *testing.T) {
 		{"timeout 0", with(`"deadline_ms":0`), problem.InvalidValue, "deadline_ms", -1, "deadline_ms is 0, at least 0.001 and at most a day's 86400000 is wanted"},
 		{"timeout of next to nothing", with(`"deadline_ms":5e-324`), problem.InvalidValue, "deadline_ms", -1, "deadline_ms is 5e-324, at least 0.001 and at most a day's 86400000 is wanted"},
 		{"timeout long", with(`"deadline_ms":1e300`), problem.InvalidValue, "deadline_ms", -1, "deadline_ms is 1e+300, at least 0.001"},
-		{"allow number", with(`"filter":3`), problem.InvalidValue, "filter", -1, "filter is a number, an array of ids or of true and false is wanted"},
+		{"allow number", with(`"filter":3`), problem.InvalidValue, "filter", -1, "filter is a number, an array of ids or of true and false, an expression over columns, or an object of conditions is wanted"},
 		{"allow nested", with(`"filter":[[1]]`), problem.InvalidValue, "filter", 0, "filter[0] is an array, an id, a whole number or a string, is wanted"},
 		{"allow mixed", with(`"filter":[1,"a"]`), problem.InvalidValue, "filter", 1, "filter[1] is a string, a whole number like the ids before is wanted"},
 		{"deny mixed", with(`"exclude":["a","b",7]`), problem.InvalidValue, "exclude", 2, "exclude[2] is a number, a string like the ids before is wanted"},

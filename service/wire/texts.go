@@ -9,8 +9,8 @@ import (
 
 const fieldTexts = "texts"
 
-// mostText bounds a text in a search, in characters.
-const mostText = 4096
+// maxText bounds a text in a search, in characters.
+const maxText = 4096
 
 // Encoder returns the vector of a text in the space of a collection, of finite values, or nil
 // for a text without known words.
@@ -41,8 +41,8 @@ func (d *Draft) texts(b []byte, i int, encode Encoder) (next int, err error) {
 		if err != nil {
 			return next, element(err, fieldTexts, n)
 		}
-		if length := utf8.RuneCountInString(s); length > mostText {
-			return at, problem.New(problem.InvalidValue, "texts[%d] has %d characters, at most %d", n, length, mostText).At(fieldTexts, n).Within(mostText)
+		if length := utf8.RuneCountInString(s); length > maxText {
+			return at, problem.New(problem.InvalidValue, "texts[%d] has %d characters, at most %d", n, length, maxText).At(fieldTexts, n).Within(maxText)
 		}
 		vector := encode(s)
 		if vector == nil {

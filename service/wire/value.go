@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"thresher/columns"
 	"thresher/dataset/jsonscan"
 	"thresher/service/problem"
 )
@@ -22,10 +23,11 @@ const (
 	idsKind
 	listKind // ids, or a mask
 	objectKind
+	filterKind // ids, a mask, an expression over columns, or a filter in Qdrant's form
 )
 
 func (k kind) String() string {
-	return [...]string{"a whole number", "a number", "true or false", "a string", "an array of strings", "an array of ids", "an array of ids or of true and false", "an object"}[k]
+	return [...]string{"a whole number", "a number", "true or false", "a string", "an array of strings", "an array of ids", "an array of ids or of true and false", "an object", "an array of ids or of true and false, an expression over columns, or an object of conditions"}[k]
 }
 
 // value is an option's value, in the field of its kind.
@@ -54,9 +56,11 @@ func (k kind) read(name string, b []byte, i, most int) (v value, next int, err e
 		v.text, next, err = text(b, i)
 	case k == textsKind && starts(b, i, '['):
 		v.texts, next, err = texts(name, b, i)
-	case k == listKind && startsMask(b, i):
+	case k == filterKind && (starts(b, i, '"') || starts(b, i, '{')):
+		v.ids, next, err = where(name, b, i)
+	case (k == listKind || k == filterKind) && startsMask(b, i):
 		v.ids, next, err = mask(name, b, i)
-	case (k == idsKind || k == listKind) && starts(b, i, '['):
+	case (k == idsKind || k == listKind || k == filterKind) && starts(b, i, '['):
 		v.ids, next, err = ids(name, b, i, most)
 	case k == objectKind && starts(b, i, '{'):
 		if next, err = jsonscan.Value(b, i); err == nil {
@@ -66,6 +70,27 @@ func (k kind) read(name string, b []byte, i, most int) (v value, next int, err e
 		return v, i, mistyped(name, b, i, k.String())
 	}
 	return v, next, err
+}
+
+// where reads an expression over columns, or a filter in Qdrant's form.
+func where(name string, b []byte, i int) (l *IDList, next int, err error) {
+	l = &IDList{}
+	if b[i] == '"' {
+		var expression string
+		if expression, next, err = text(b, i); err != nil {
+			return nil, next, err
+		}
+		l.Where, err = columns.Parse(expression)
+	} else {
+		if next, err = jsonscan.Value(b, i); err != nil {
+			return nil, next, err
+		}
+		l.Where, err = columns.ParseJSON(b[i:next])
+	}
+	if err != nil {
+		return nil, i, problem.OfFilter(err, name)
+	}
+	return l, next, nil
 }
 
 func starts(b []byte, i int, c byte) bool { return i < len(b) && b[i] == c }
@@ -250,7 +275,7 @@ func (k kind) parse(name string, values []string) (v value, err error) {
 	case textsKind:
 		v.texts = list(values)
 		return v, nil
-	case idsKind, listKind:
+	case idsKind, listKind, filterKind:
 		v.ids = ListOf(list(values))
 		return v, nil
 	}

@@ -175,7 +175,7 @@ func (r *records) damaged(what string, err error) error {
 
 // slate reads a slate issued after a time.
 func (r *records) slate(id string, after time.Time) (*issuedSlate, error) {
-	unknown := problem.New(problem.UnknownSlate, "slate %q does not exist or has expired", jsonbody.Clip(id)).In("slate_id")
+	unknown := problem.New(UnknownSlate, "slate %q does not exist or has expired", jsonbody.Clip(id)).In("slate_id")
 	if r == nil {
 		return nil, unknown
 	}

@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"go.etcd.io/bbolt"
-
-	"thresher/service/problem"
 )
 
 // forget is Forget for users whose ids are strings.
@@ -74,7 +72,7 @@ func TestForget(t *testing.T) {
 				t.Errorf("%s is known: %+v, %v", u, st, err)
 			}
 			_, err := f.tell(first[i], 1)
-			wants(t, err, problem.UnknownSlate, "slate_id")
+			wants(t, err, UnknownSlate, "slate_id")
 		}
 		f.reopen()
 	}

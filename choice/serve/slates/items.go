@@ -148,7 +148,7 @@ func topics(v Version) ([]float64, error) {
 	for i := range n {
 		for j, x := range v.Row(int64(i)) {
 			if !(x >= 0 && x <= 1) {
-				return nil, problem.New(problem.Conflict, "the vector of atom %s has %v at coordinate %d; slates need vectors in [0, 1], how much an item covers each topic", v.IDs().Name(int64(i)), x, j).
+				return nil, problem.New(problem.Conflict, "the vector %s has %v at coordinate %d; slates need vectors in [0, 1], how much an item covers each topic", v.IDs().Name(int64(i)), x, j).
 					At("rows", i).Within([]int{0, 1})
 			}
 			all = append(all, float64(x))

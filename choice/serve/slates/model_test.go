@@ -127,7 +127,7 @@ func (m *memory) tell(rt *rapid.T, f *folder, all []Feedback, now time.Time) {
 		}
 		switch {
 		case now.Sub(d.at) > time.Hour:
-			want = problem.UnknownSlate // all slates are looked up first
+			want = UnknownSlate // all slates are looked up first
 		case want != "":
 		case len(fb.Rewards) > len(d.list):
 			want = problem.OverLimit

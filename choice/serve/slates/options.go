@@ -37,8 +37,8 @@ type Options struct {
 	noSync bool
 }
 
-// leastScratch suffices for the slates of any request of thousands of items.
-const leastScratch = 64 << 20
+// minScratch suffices for the slates of any request of thousands of items.
+const minScratch = 64 << 20
 
 func (o *Options) withDefaults() Options {
 	var all Options
@@ -46,7 +46,7 @@ func (o *Options) withDefaults() Options {
 		all = *o
 	}
 	all.Memory = cmp.Or(all.Memory, 512<<20)
-	all.scratch = cmp.Or(all.scratch, max(all.Memory, leastScratch))
+	all.scratch = cmp.Or(all.scratch, max(all.Memory, minScratch))
 	all.Keep = cmp.Or(all.Keep, 7*24*time.Hour)
 	all.Slates = cmp.Or(all.Slates, 1<<20)
 	all.Dimension = cmp.Or(all.Dimension, 256)

@@ -21,8 +21,8 @@ type Answer struct {
 	Evaluations int `json:"-"` // number of scored items
 }
 
-// mostValues bounds the vectors stored for one request's slates: 64 MiB.
-const mostValues = 1 << 24
+// maxValues bounds the vectors stored for one request's slates: 64 MiB.
+const maxValues = 1 << 24
 
 // Recommend issues a slate to each user of a request; the slates are durable on return. key,
 // if not "", is the idempotency key: the same request, by its fingerprint, gets the same
@@ -44,9 +44,9 @@ func (s *Store) recommend(ctx context.Context, name string, v Version, req *Requ
 	if a, err := s.earlier(name, key, fingerprint); a != nil || err != nil {
 		return a, err
 	}
-	if n := len(req.Users) * req.K * v.Dim(); n > mostValues {
-		return nil, problem.New(problem.OverLimit, "%d users with k = %d and %d dimensions make %d values to store, a request may have at most %d", len(req.Users), req.K, v.Dim(), n, mostValues).
-			In("users").Within(mostValues)
+	if n := len(req.Users) * req.K * v.Dim(); n > maxValues {
+		return nil, problem.New(problem.OverLimit, "%d users with k = %d and %d dimensions make %d values to store, a request may have at most %d", len(req.Users), req.K, v.Dim(), n, maxValues).
+			In("users").Within(maxValues)
 	}
 	p, err := s.prepare(ctx, name, v)
 	if err != nil {
@@ -281,7 +281,7 @@ func (r *records) earlier(key, fingerprint string, now time.Time, most time.Dura
 	for _, id := range keep.Slates {
 		h, err := r.slate(id, now.Add(-most))
 		switch {
-		case err != nil && problem.Of(err).Kind == problem.UnknownSlate:
+		case err != nil && problem.Of(err).Kind == UnknownSlate:
 			return nil, nil
 		case err != nil:
 			return nil, err

@@ -33,8 +33,8 @@ type Limits struct {
 	Results int // users times K
 }
 
-// mostUser bounds the text of a user, in characters.
-const mostUser = 256
+// maxUser bounds the text of a user, in characters.
+const maxUser = 256
 
 // Request is an choiceapi.SlateRequest whose defaults are filled in.
 type Request = choiceapi.SlateRequest
@@ -64,7 +64,7 @@ func DecodeRequest(body []byte, l Limits) (*Request, error) {
 	err := jsonbody.Decode(body, jsonbody.Members{
 		"users":        usersMember(&r.Users, l),
 		"k":            jsonbody.Int("k", &r.K, 1, most),
-		"budgets":      jsonbody.Numbers("budgets", mostCosts, &r.Budgets, "(0, 1e60]", func(x float64) bool { return x > 0 && x <= slate.MaxMagnitude }),
+		"budgets":      jsonbody.Numbers("budgets", maxCosts, &r.Budgets, "(0, 1e60]", func(x float64) bool { return x > 0 && x <= slate.MaxMagnitude }),
 		"group_limits": groupLimits(&r.GroupLimits),
 		"algo":         jsonbody.Text("algo", &r.Algorithm),
 		"delta":        jsonbody.Number("delta", &r.Delta, "(0, 1)", func(x float64) bool { return x > 0 && x < 1 }),
@@ -100,15 +100,15 @@ func DecodeRequest(body []byte, l Limits) (*Request, error) {
 // user reads the id of a user.
 func user(b []byte, i int) (ID, int, error) {
 	u, next, err := readID(b, i)
-	if n := utf8.RuneCountInString(u.Name); err == nil && u.Text && (n == 0 || n > mostUser) {
-		err = problem.New(problem.InvalidValue, " has %d characters, a user has 1 to %d", n, mostUser)
+	if n := utf8.RuneCountInString(u.Name); err == nil && u.Text && (n == 0 || n > maxUser) {
+		err = problem.New(problem.InvalidValue, " has %d characters, a user has 1 to %d", n, maxUser)
 	}
 	return u, next, err
 }
 
 // groupLimits reads an object of integers.
 func groupLimits(dst *map[string]int) jsonbody.Reader {
-	return jsonbody.Map("group_limits", "an object", mostGroups, dst, func(name string, dst *int) jsonbody.Reader {
+	return jsonbody.Map("group_limits", "an object", maxGroups, dst, func(name string, dst *int) jsonbody.Reader {
 		return jsonbody.Int(name, dst, 0, math.MaxInt32)
 	})
 }
@@ -148,14 +148,14 @@ func DecodeFeedback(body []byte, l Limits) (all []Feedback, one bool, err error)
 	return []Feedback{f}, true, nil
 }
 
-// mostRewards bounds the rewards that are read; later they are checked against the slate's
+// maxRewards bounds the rewards that are read; later they are checked against the slate's
 // length.
-const mostRewards = 1 << 16
+const maxRewards = 1 << 16
 
 func rewarded(f *Feedback) jsonbody.Members {
 	return jsonbody.Members{
 		"slate_id": jsonbody.Text("slate_id", &f.ID),
-		"rewards":  jsonbody.Numbers("rewards", mostRewards, &f.Rewards, "[0, 1]", func(x float64) bool { return x >= 0 && x <= 1 }),
+		"rewards":  jsonbody.Numbers("rewards", maxRewards, &f.Rewards, "[0, 1]", func(x float64) bool { return x >= 0 && x <= 1 }),
 	}
 }
 

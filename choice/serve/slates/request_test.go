@@ -41,9 +41,9 @@ func TestBadBodies(t *testing.T) {
 	feedback := func(text string) error { _, _, err := DecodeFeedback([]byte(text), l); return err }
 	settings := func(text string) error { _, err := DecodeSettings([]byte(text), 4); return err }
 	const none = -1
-	manyGroups := `{"items":[{"id":1,"groups":["` + strings.Repeat("x", mostGroup+1) + `"]}]}`
+	manyGroups := `{"items":[{"id":1,"groups":["` + strings.Repeat("x", maxGroup+1) + `"]}]}`
 	var names []string
-	for i := range mostGroups + 1 {
+	for i := range maxGroups + 1 {
 		names = append(names, fmt.Sprintf(`"g%d"`, i))
 	}
 	for _, c := range []struct {
@@ -65,7 +65,7 @@ func TestBadBodies(t *testing.T) {
 		{"too many users", request, `{"users":[1,2,3,4]}`, problem.OverLimit, "users", none, 3},
 		{"a user that is null", request, `{"users":[1,null]}`, problem.InvalidValue, "users", 1, nil},
 		{"a user without a name", request, `{"users":[1,""]}`, problem.InvalidValue, "users", 1, nil},
-		{"a user with a long name", request, `{"users":["` + strings.Repeat("x", mostUser+1) + `"]}`, problem.InvalidValue, "users", 0, nil},
+		{"a user with a long name", request, `{"users":["` + strings.Repeat("x", maxUser+1) + `"]}`, problem.InvalidValue, "users", 0, nil},
 		{"a fraction of a user", request, `{"users":[1.5]}`, problem.InvalidValue, "users", 0, nil},
 		{"a user beyond 64 bits", request, `{"users":[9223372036854775808]}`, problem.InvalidValue, "users", 0, nil},
 		{"k of 0", request, `{"users":[1],"k":0}`, problem.InvalidValue, "k", none, []int{1, 20}},
@@ -125,9 +125,9 @@ func TestBadBodies(t *testing.T) {
 		{"a group without a name", settings, `{"items":[{"id":1,"groups":[""]}]}`, problem.InvalidValue, "items", 0, nil},
 		{"a group with a long name", settings, manyGroups, problem.InvalidValue, "items", 0, nil},
 		{"a group of a number", settings, `{"items":[{"id":1,"groups":[1]}]}`, problem.InvalidValue, "items", 0, nil},
-		{"too many groups of an item", settings, `{"items":[{"id":1,"groups":[` + strings.Join(names, ",") + `]}]}`, problem.OverLimit, "items", 0, mostGroups},
-		{"too many groups", settings, `{"items":[{"id":1,"groups":["first"]},{"id":2,"groups":[` + strings.Join(names[1:], ",") + `]}]}`, problem.OverLimit, "items", 1, mostGroups},
-		{"too many costs", settings, `{"items":[{"id":1,"costs":[` + strings.Repeat("1,", mostCosts) + `1]}]}`, problem.OverLimit, "items", 0, mostCosts},
+		{"too many groups of an item", settings, `{"items":[{"id":1,"groups":[` + strings.Join(names, ",") + `]}]}`, problem.OverLimit, "items", 0, maxGroups},
+		{"too many groups", settings, `{"items":[{"id":1,"groups":["first"]},{"id":2,"groups":[` + strings.Join(names[1:], ",") + `]}]}`, problem.OverLimit, "items", 1, maxGroups},
+		{"too many costs", settings, `{"items":[{"id":1,"costs":[` + strings.Repeat("1,", maxCosts) + `1]}]}`, problem.OverLimit, "items", 0, maxCosts},
 		{"too many items", settings, `{"items":[{"id":1},{"id":2},{"id":3},{"id":4},{"id":5}]}`, problem.OverLimit, "items", none, 4},
 		{"field of an item", settings, `{"items":[{"id":1,"cost":1}]}`, problem.UnknownField, "items", 0, []string{"costs", "groups", "id"}},
 		{"field of settings", settings, `{"objective":"sum"}`, problem.UnknownField, "objective", none, nil},

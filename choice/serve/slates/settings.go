@@ -23,9 +23,9 @@ type (
 )
 
 const (
-	mostCosts  = 16  // of an item
-	mostGroups = 256 // of all items
-	mostGroup  = 64  // characters of a group's name
+	maxCosts  = 16  // of an item
+	maxGroups = 256 // of all items
+	maxGroup  = 64  // characters of a group's name
 )
 
 // DecodeSettings reads the body of settings with at most most items. Errors are of type
@@ -65,12 +65,12 @@ func item(b []byte, i int) (it Item, next int, err error) {
 			it.ID, i, err = readID(b, i)
 			return i, err
 		},
-		"costs": jsonbody.Numbers("costs", mostCosts, &it.Costs, "[0, 1e60]", func(x float64) bool { return x >= 0 && x <= slate.MaxMagnitude }),
-		"groups": jsonbody.Array("groups", mostGroups, func(b []byte, i int) (int, error) {
+		"costs": jsonbody.Numbers("costs", maxCosts, &it.Costs, "[0, 1e60]", func(x float64) bool { return x >= 0 && x <= slate.MaxMagnitude }),
+		"groups": jsonbody.Array("groups", maxGroups, func(b []byte, i int) (int, error) {
 			var g string
 			next, err := jsonbody.Text("", &g)(b, i)
-			if n := utf8.RuneCountInString(g); err == nil && (n == 0 || n > mostGroup) {
-				err = problem.New(problem.InvalidValue, " has %d characters, the name of a group has 1 to %d", n, mostGroup)
+			if n := utf8.RuneCountInString(g); err == nil && (n == 0 || n > maxGroup) {
+				err = problem.New(problem.InvalidValue, " has %d characters, the name of a group has 1 to %d", n, maxGroup)
 			}
 			for _, other := range it.Groups {
 				if err == nil && other == g {
@@ -100,8 +100,8 @@ func countGroups(s *Settings) error {
 	all := map[string]bool{}
 	for i := range s.Items {
 		for _, g := range s.Items[i].Groups {
-			if all[g] = true; len(all) > mostGroups {
-				return problem.New(problem.OverLimit, "items[%d]: group %q exceeds the limit of %d groups", i, g, mostGroups).At("items", i).Within(mostGroups)
+			if all[g] = true; len(all) > maxGroups {
+				return problem.New(problem.OverLimit, "items[%d]: group %q exceeds the limit of %d groups", i, g, maxGroups).At("items", i).Within(maxGroups)
 			}
 		}
 	}

@@ -99,7 +99,7 @@ func TestSettingsThatDoNotFit(t *testing.T) {
 	v.rows[4*dim+2] = 1.5
 	_, err := f.ask(v, `{"users":["u"]}`, "")
 	wants(t, err, problem.Conflict, "rows")
-	if p := problem.Of(err); p.Index != 4 || !strings.Contains(p.Detail, "atom 4 has 1.5 at coordinate 2") {
+	if p := problem.Of(err); p.Index != 4 || !strings.Contains(p.Detail, "vector 4 has 1.5 at coordinate 2") {
 		t.Errorf("%+v", p)
 	}
 	v.rows[4*dim+2] = -0.1
@@ -116,6 +116,6 @@ func TestSettingsThatDoNotFit(t *testing.T) {
 // TestTooMuchToKeep: the vectors of one request's slates are bounded.
 func TestTooMuchToKeep(t *testing.T) {
 	f := open(t, Options{})
-	_, err := f.ask(films(1, 10), fmt.Sprintf(`{"users":[1,2],"k":%d}`, mostValues/(2*dim)+1), "")
+	_, err := f.ask(films(1, 10), fmt.Sprintf(`{"users":[1,2],"k":%d}`, maxValues/(2*dim)+1), "")
 	wants(t, err, problem.OverLimit, "users")
 }

@@ -46,7 +46,7 @@ type collectionLock struct {
 }
 
 const (
-	mostHolders = 1 << 30
+	maxHolders = 1 << 30
 
 	batchDelay = time.Millisecond // how long a transaction waits for others to share it
 )
@@ -121,7 +121,7 @@ func (s *Store) lockOf(name string) (p *collectionLock, leave func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p = s.locks[name]; p == nil {
-		p = &collectionLock{drop: semaphore.NewWeighted(mostHolders), making: make(chan struct{}, 1)}
+		p = &collectionLock{drop: semaphore.NewWeighted(maxHolders), making: make(chan struct{}, 1)}
 		s.locks[name] = p
 	}
 	p.holders++
@@ -138,7 +138,7 @@ func (s *Store) lockOf(name string) (p *collectionLock, leave func()) {
 // for that until ctx ends. It calls first, unless nil, before; if first fails, nothing is
 // deleted.
 func (s *Store) Drop(ctx context.Context, name string, first func() error) error {
-	release, err := s.hold(ctx, name, mostHolders)
+	release, err := s.hold(ctx, name, maxHolders)
 	if err != nil {
 		return err
 	}

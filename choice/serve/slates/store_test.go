@@ -99,14 +99,14 @@ func TestFeedbackIsTakenOnce(t *testing.T) {
 	_, err = f.tell(id, 1, 0, 0, 0)
 	wants(t, err, problem.OverLimit, "rewards")
 	_, err = f.tell("slate-none", 1)
-	wants(t, err, problem.UnknownSlate, "slate_id")
+	wants(t, err, UnknownSlate, "slate_id")
 	if st, err := f.state("films", "ann", model{dim, 1}); err != nil || st.estimator.Observations() != 2 {
 		t.Errorf("%+v, %v", st, err)
 	}
 	release := f.held("elsewhere")
 	defer release()
 	_, err = f.Store.Feedback(t.Context(), "elsewhere", []Feedback{{ID: id, Rewards: []float64{1, 0}}})
-	wants(t, err, problem.UnknownSlate, "slate_id")
+	wants(t, err, UnknownSlate, "slate_id")
 }
 
 // TestFeedbackTogether: feedback for several users and slates is accepted completely or not
@@ -118,7 +118,7 @@ func TestFeedbackTogether(t *testing.T) {
 	all := []Feedback{{ID: s[0].ID, Rewards: []float64{1}}, {ID: s[1].ID, Rewards: []float64{0, 1}}, {ID: s[2].ID, Rewards: []float64{1, 1, 1}}}
 	bad := append(slices.Clone(all), Feedback{ID: "slate-none", Rewards: []float64{1}})
 	_, err := f.Store.Feedback(t.Context(), "films", bad)
-	wants(t, err, problem.UnknownSlate, "feedback")
+	wants(t, err, UnknownSlate, "feedback")
 	if p := problem.Of(err); p.Index != 3 {
 		t.Errorf("%+v", p)
 	}
@@ -189,13 +189,13 @@ func TestSlatesAreForgotten(t *testing.T) {
 	}
 	f.issue(v, `{"users":["b"],"k":2}`)
 	_, err := f.tell(ids[0], 1)
-	wants(t, err, problem.UnknownSlate, "slate_id")
+	wants(t, err, UnknownSlate, "slate_id")
 	if _, err := f.tell(ids[1], 1); err != nil {
 		t.Error(err)
 	}
 	now.now = now.now.Add(time.Hour - 2*time.Minute)
 	_, err = f.tell(ids[1], 1) // it exists, but has expired
-	wants(t, err, problem.UnknownSlate, "slate_id")
+	wants(t, err, UnknownSlate, "slate_id")
 	if _, err := f.tell(ids[4], 1); err != nil {
 		t.Error(err)
 	}
@@ -234,7 +234,7 @@ func TestVersions(t *testing.T) {
 		t.Fatal(err, called)
 	}
 	_, err = f.tell(id, 1, 1, 0)
-	wants(t, err, problem.UnknownSlate, "slate_id")
+	wants(t, err, UnknownSlate, "slate_id")
 	if _, err := f.ask(wider, `{"users":["a"]}`, ""); err != nil {
 		t.Error(err)
 	}

@@ -37,7 +37,7 @@ func TestWaitsEnd(t *testing.T) {
 	release := f.held("films")
 	canceled("drop", f.Drop(newOver(t), "films", nil))
 	release()
-	release, err := f.hold(t.Context(), "films", mostHolders)
+	release, err := f.hold(t.Context(), "films", maxHolders)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,8 +2,8 @@ package tournaments
 
 import "thresher/choice/duel"
 
-// mostAnswers is the number of the latest duels whose winners are remembered.
-const mostAnswers = 1 << 16
+// maxAnswers is the number of the latest duels whose winners are remembered.
+const maxAnswers = 1 << 16
 
 // answers remembers the winners of the latest duels, so that a contradicting result is
 // noticed after the tournament has counted the first.
@@ -37,7 +37,7 @@ func (o outcome) String() string {
 }
 
 // slot returns the position of the two bits of a duel, whose ID is at most last.
-func slot(id uint64) (at int, shift uint) { return int(id % mostAnswers / 4), uint(id % 4 * 2) }
+func slot(id uint64) (at int, shift uint) { return int(id % maxAnswers / 4), uint(id % 4 * 2) }
 
 // reach extends the answers to all duels up to id.
 func (a *answers) reach(id uint64) {
@@ -64,7 +64,7 @@ func (a *answers) undo(undone []uint64, drawn uint64) {
 			a.bits[at] &^= 3 << shift
 		}
 	}
-	for id := a.last; id > drawn && id+mostAnswers > a.last; id-- {
+	for id := a.last; id > drawn && id+maxAnswers > a.last; id-- {
 		forget(id) // and an earlier one, which had the same slot
 	}
 	a.last = min(a.last, drawn)
@@ -75,7 +75,7 @@ func (a *answers) undo(undone []uint64, drawn uint64) {
 
 // get returns the outcome of a duel, if it is known.
 func (a *answers) get(id uint64) outcome {
-	if id > a.last || id+mostAnswers <= a.last {
+	if id > a.last || id+maxAnswers <= a.last {
 		return forgotten
 	}
 	at, shift := slot(id)

@@ -8,8 +8,8 @@ import (
 	"thresher/service/problem"
 )
 
-// mostName bounds the characters of an arm's name.
-const mostName = 256
+// maxName bounds the characters of an arm's name.
+const maxName = 256
 
 // checkArms checks the number of arms and their names, which judges read: each shows something, and no
 // two look alike.
@@ -21,8 +21,8 @@ func checkArms(s *Spec, most int) error {
 	}
 	seen := make(map[string]int, len(s.Arms)) // by what judges see of a name
 	for i, name := range s.Arms {
-		if n := utf8.RuneCountInString(name); n == 0 || n > mostName {
-			return problem.New(problem.InvalidValue, "arms[%d] has %d characters, not 1 to %d", i, n, mostName).At("arms", i).Within([]int{1, mostName})
+		if n := utf8.RuneCountInString(name); n == 0 || n > maxName {
+			return problem.New(problem.InvalidValue, "arms[%d] has %d characters, not 1 to %d", i, n, maxName).At("arms", i).Within([]int{1, maxName})
 		}
 		look := strings.TrimFunc(name, invisible)
 		if look == "" {

@@ -35,7 +35,7 @@ type Continued struct {
 // each call that is taken over went, when it was played again, as it is recorded. The damaged tournament
 // is unchanged, and duels that it issued count in it alone: their results are refused as before. One that
 // can be played is refused (problem.Conflict), and one of which nothing can be taken over
-// (problem.Unplayable).
+// (Unplayable).
 func (s *Store) Continue(ctx context.Context, id string) (Continued, error) {
 	source, err := s.damagedOne(ctx, id)
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *Store) damagedOne(ctx context.Context, id string) (d *damaged, err erro
 		}
 		if t, err := d.record.texts(tx); err == nil {
 			d.texts, read = t, true
-		} else if problem.Of(err).Kind != problem.Unplayable {
+		} else if problem.Of(err).Kind != Unplayable {
 			return err
 		}
 		return nil

@@ -126,12 +126,12 @@ func TestContinue(t *testing.T) {
 				t.Fatalf("%d of %d calls, %v; %v", did.Taken, did.Recorded, did.Why, err)
 			}
 			_, refusal := h.Get(t.Context(), course.id)
-			refused(t, refusal, problem.Unplayable, "id", -1)
+			refused(t, refusal, Unplayable, "id", -1)
 			if d := cmp.Diff(before, export(t, h.db, h.o.Dir, course.id), cmp.AllowUnexported(exported{})); d != "" {
 				t.Errorf("the damaged one has changed: %s", d)
 			}
 			if c.taken == 0 {
-				if refused(t, err, problem.Unplayable, "id", -1); !strings.Contains(fmt.Sprint(err), "nothing of it can be taken over") {
+				if refused(t, err, Unplayable, "id", -1); !strings.Contains(fmt.Sprint(err), "nothing of it can be taken over") {
 					t.Error(err)
 				}
 				if left, err := os.ReadDir(h.o.Dir); err != nil || len(left) > 1 {
@@ -173,7 +173,7 @@ func TestContinue(t *testing.T) {
 // taken over; a context that has ended ends it.
 func TestContinueRefuses(t *testing.T) {
 	h := newHouse(t, Options{Dir: t.TempDir()})
-	if _, err := h.Continue(t.Context(), "tournament_x"); problem.Of(err).Kind != problem.UnknownTournament {
+	if _, err := h.Continue(t.Context(), "tournament_x"); problem.Of(err).Kind != UnknownTournament {
 		t.Error(err)
 	}
 	id := h.create(online(4))
@@ -189,7 +189,7 @@ func TestContinueRefuses(t *testing.T) {
 	}
 	h.spoil(func(tx *bbolt.Tx, n []byte) (*bbolt.Bucket, []byte) { return bucket(tx, recordsBucket), n })
 	_, err := h.Continue(t.Context(), id)
-	refused(t, err, problem.Unplayable, "id", -1)
+	refused(t, err, Unplayable, "id", -1)
 }
 
 // TestRetellingCompares: a call that a transcript tells otherwise than it goes is an error.

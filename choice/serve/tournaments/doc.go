@@ -17,7 +17,7 @@
 // state is recorded in their place. So about twice the received bytes are written, and a
 // replay is short. Close does the same: duels drawn by one release need not be drawn again by
 // another, which might draw different ones. If another release replays events after a crash
-// and diverges, it refuses the tournament (problem.Unplayable), names the first call that
+// and diverges, it refuses the tournament (Unplayable), names the first call that
 // differs, and leaves the records unchanged.
 //
 // A call also waits for the events before its own, though it may add none, so that no client

@@ -46,7 +46,7 @@ type rawCall struct {
 
 // PrepareExport finds a tournament in bolt, and its transcript in dir, for an export of all its calls.
 // It works as well if parts of the records are damaged or missing. If there is neither a record nor a
-// transcript the error is problem.UnknownTournament. The caller calls Write and Close.
+// transcript the error is UnknownTournament. The caller calls Write and Close.
 func PrepareExport(ctx context.Context, bolt *bbolt.DB, dir, id string) (*Prepared, error) {
 	p := &Prepared{id: id}
 	var t *texts

@@ -29,13 +29,13 @@ type game struct {
 
 // Work is counted in sampled preferences, about 30 ns each.
 const (
-	// mostCoins and mostWork bound a call for duels that finds only duels of an arm against
+	// maxCoins and maxWork bound a call for duels that finds only duels of an arm against
 	// itself. Replays stop where the calls did, so a change of either requires a new
 	// recordFormat.
-	mostCoins = 1024
-	mostWork  = 1 << 22
-	// mostReplay is the work after which a log is replaced by a snapshot.
-	mostReplay = 1 << 24
+	maxCoins = 1024
+	maxWork  = 1 << 22
+	// maxReplay is the work after which a log is replaced by a snapshot.
+	maxReplay = 1 << 24
 )
 
 // event is a call that changed a game: one for duels, a report, or an undo.
@@ -79,7 +79,7 @@ func (g *game) setTournament(t *duel.Tournament) error {
 	case duel.Rank, duel.Copeland: // each result may lead to a plan, but most do not
 		g.cost = k
 	}
-	if g.cost > mostUndoCost {
+	if g.cost > maxUndoCost {
 		return nil
 	}
 	return t.KeepUndo(keptUndo)
@@ -88,12 +88,12 @@ func (g *game) setTournament(t *duel.Tournament) error {
 func (g *game) clock() time.Time { return g.now }
 
 // draw issues up to count duels. Duels of an arm against itself are decided by the coin;
-// coins counts them. After mostCoins or mostWork a call may return no duels although the
+// coins counts them. After maxCoins or maxWork a call may return no duels although the
 // tournament continues. The error is duel.ErrEnded if nothing was drawn because the
 // tournament has ended.
 func (g *game) draw(judge string, count int, at time.Time) (duels []duel.Duel, coins int, err error) {
 	g.now = at
-	for before := g.work; len(duels) < count && coins < mostCoins && g.work-before < mostWork; {
+	for before := g.work; len(duels) < count && coins < maxCoins && g.work-before < maxWork; {
 		drawn := g.tournament.Drawn()
 		more, err := g.tournament.NextFor(judge, count-len(duels))
 		g.work += int64(g.tournament.Drawn()-drawn) * g.cost
@@ -192,9 +192,9 @@ func (g *game) validate(results []duel.Result, lenient bool) (statuses []duel.St
 			statuses[i] = duel.Void
 			continue
 		case errors.Is(err, duel.ErrWithdrawn):
-			return nil, nil, problem.New(problem.DuelWithdrawn, "%v", err).At("duel_id", i).Because(err)
+			return nil, nil, problem.New(DuelWithdrawn, "%v", err).At("duel_id", i).Because(err)
 		case err != nil:
-			return nil, nil, problem.New(problem.UnknownDuel, "%v", err).At("duel_id", i).Because(err)
+			return nil, nil, problem.New(UnknownDuel, "%v", err).At("duel_id", i).Because(err)
 		}
 		known := g.answers.get(r.Duel)
 		if first, ok := here[r.Duel]; ok {

@@ -70,7 +70,7 @@ func TestAsIfInMemory(t *testing.T) {
 				want, refusal := m.next(count, key)
 				got, err := h.Next(ctx, id, count, key)
 				if refusal != nil {
-					refused(r, err, problem.TournamentEnded, "", -1)
+					refused(r, err, TournamentEnded, "", -1)
 					seen["ended"]++
 					break
 				}
@@ -87,7 +87,7 @@ func TestAsIfInMemory(t *testing.T) {
 		}
 		h.shut()
 	})
-	for _, what := range []string{"ended", "undone", "none to undo", "another's", "a winner undone", string(problem.UnknownDuel), string(problem.DuelWithdrawn), string(problem.Conflict),
+	for _, what := range []string{"ended", "undone", "none to undo", "another's", "a winner undone", string(UnknownDuel), string(DuelWithdrawn), string(problem.Conflict),
 		string(duel.Accepted), string(duel.Repeated), string(duel.Conflicting), string(duel.Settled), string(duel.Void)} {
 		if seen[what] == 0 && draws.Usual() {
 			t.Errorf("no history has %s: %v", what, seen)

@@ -167,7 +167,7 @@ func TestRefusedTogether(t *testing.T) {
 	for range 3 {
 		kinds[problem.Of(<-d).Kind]++
 	}
-	if err := <-made; err != nil || kinds[problem.UnknownTournament] != 1 || kinds[problem.OverLimit] != 1 || kinds[problem.KeyReused] != 1 || begun != 1 {
+	if err := <-made; err != nil || kinds[UnknownTournament] != 1 || kinds[problem.OverLimit] != 1 || kinds[problem.KeyReused] != 1 || begun != 1 {
 		t.Errorf("%v; refused are %v in %d transactions", err, kinds, begun)
 	}
 	if n := h.Counts()["running"]; n != 2 {

@@ -59,7 +59,7 @@ func childhood(c *crashtest.Child) error {
 func together() []Spec {
 	one, two := online(5), online(4)
 	one.Testing, two.Testing = string(duel.Sweep), string(duel.Sweep)
-	one.LeaseSeconds, two.LeaseSeconds = of(leastLease), of(leastLease)
+	one.LeaseSeconds, two.LeaseSeconds = of(minLease), of(minLease)
 	two.Algorithm = string(duel.InterleavedFilter1)
 	return []Spec{one, two}
 }
@@ -98,13 +98,13 @@ func playTogether(s *Store, spec Spec, key string, say func(string)) error {
 }
 
 func ended(err error) bool {
-	return err != nil && problem.Of(err).Kind == problem.TournamentEnded
+	return err != nil && problem.Of(err).Kind == TournamentEnded
 }
 
 // alone returns a tournament that depends on every call. Its leases do not expire.
 func alone() Spec {
 	spec := online(5)
-	spec.LeaseSeconds = of(float64(mostLease))
+	spec.LeaseSeconds = of(float64(maxLease))
 	return spec
 }
 
@@ -132,7 +132,7 @@ func playAlone(s *Store, first int, say func(string)) error {
 		for _, d := range issued.Duels {
 			// duels withdrawn by an earlier result are refused
 			_, err := s.Report(ctx, t.ID, []duel.Result{judged(d)}, false)
-			if err != nil && problem.Of(err).Kind != problem.DuelWithdrawn {
+			if err != nil && problem.Of(err).Kind != DuelWithdrawn {
 				return err
 			}
 		}
@@ -159,7 +159,7 @@ func final(t *testing.T, dir string, look func(*Store)) {
 // states returns those of all tournaments, oldest first.
 func states(t *testing.T, s *Store) (ids []string, all []State) {
 	t.Helper()
-	page, err := s.List("", problem.MostPage)
+	page, err := s.List("", problem.MaxPage)
 	if err != nil {
 		t.Fatal(err)
 	}

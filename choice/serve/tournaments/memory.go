@@ -22,7 +22,7 @@ type memory struct {
 // footprint estimates the memory of a tournament of k arms, in bytes: counts of every ordered
 // pair, what is known of it and its part of the state that undos begin from, names, winners and the
 // calls that can be undone. Remembered answers to calls with keys are added to it.
-func footprint(k int) int64 { return 48*int64(k)*int64(k) + 4*mostName*int64(k) + 1<<18 }
+func footprint(k int) int64 { return 48*int64(k)*int64(k) + 4*maxName*int64(k) + 1<<18 }
 
 // Memory returns the bytes of the tournaments in memory.
 func (s *Store) Memory() int64 {

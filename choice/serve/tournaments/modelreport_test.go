@@ -44,9 +44,9 @@ func (m *model) refusal(results []duel.Result, lenient bool) (problem.Kind, int)
 		}
 		switch {
 		case errors.Is(err, duel.ErrUnknown):
-			return problem.UnknownDuel, i
+			return UnknownDuel, i
 		case err != nil && !lenient:
-			return problem.DuelWithdrawn, i
+			return DuelWithdrawn, i
 		case err == nil && known && first != r.AWon && !lenient:
 			return problem.Conflict, i
 		case err == nil && !known:

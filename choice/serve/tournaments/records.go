@@ -89,10 +89,10 @@ func sequence(tx *bbolt.Tx) store.Sequence {
 }
 
 func unknown(id string) *problem.Problem {
-	return problem.New(problem.UnknownTournament, "there is no tournament %q", id)
+	return problem.New(UnknownTournament, "there is no tournament %q", id)
 }
 
-// findRecord returns a record; problem.UnknownTournament if there is none.
+// findRecord returns a record; UnknownTournament if there is none.
 func findRecord(tx *bbolt.Tx, id string) (*record, error) {
 	text := sequence(tx).Get(id)
 	if text == nil {
@@ -144,7 +144,7 @@ func (r *record) remove(tx *bbolt.Tx) error {
 	return errors.Join(err, sequence(tx).Remove(r.Number, r.ID))
 }
 
-// game returns the bucket of the tournament's game; problem.UnknownTournament if it was
+// game returns the bucket of the tournament's game; UnknownTournament if it was
 // deleted.
 func (r *record) game(tx *bbolt.Tx) (*bbolt.Bucket, error) {
 	b := bucket(tx, gamesBucket).Bucket(store.Key(r.Number))
@@ -247,7 +247,7 @@ func (r *record) texts(tx *bbolt.Tx) (*texts, error) {
 }
 
 // replay reconstructs the game of r, and calls tell, unless it is nil, with what each call did. Its
-// errors, except those of ctx and tell, are problem.Unplayable and name the call.
+// errors, except those of ctx and tell, are Unplayable and name the call.
 func (t *texts) replay(ctx context.Context, r *record, tell func(n uint64, what told) error) (*stored, error) {
 	s := &stored{kept: len(t.state) + len(t.rest)}
 	var err error
@@ -291,7 +291,7 @@ func (t *texts) replay(ctx context.Context, r *record, tell func(n uint64, what 
 // unplayable returns the problem of records that cannot be replayed. They are never deleted:
 // the release that recorded them can still replay them.
 func unplayable(r *record, what string, err error) error {
-	return problem.New(problem.Unplayable, "tournament %s: %s; its records are unchanged; the release that recorded them can play it", r.ID, what).
+	return problem.New(Unplayable, "tournament %s: %s; its records are unchanged; the release that recorded them can play it", r.ID, what).
 		In("id").Because(err)
 }
 

@@ -73,7 +73,7 @@ func (g *game) checkSkips(report []Verdict, lenient bool) (take []skip, err erro
 		}
 		status, _, err := g.validate([]duel.Result{{Duel: v.Duel}}, true)
 		if err == nil && status[0] == duel.Void && !lenient {
-			err = problem.New(problem.DuelWithdrawn, "duel %d was withdrawn", v.Duel)
+			err = problem.New(DuelWithdrawn, "duel %d was withdrawn", v.Duel)
 		}
 		if err != nil {
 			return nil, problem.Of(err).At("duel_id", i)

@@ -63,7 +63,7 @@ func TestVerdicts(t *testing.T) {
 	if diff := cmp.Diff(g.tournament.Judges(), again.tournament.Judges()); diff != "" || g.tournament.State().Ties == 0 {
 		t.Errorf("%s", diff)
 	}
-	if _, err := g.checkSkips([]Verdict{{Result: duel.Result{Duel: 1 << 40}, Skip: true}}, true); problem.Of(err).Kind != problem.UnknownDuel {
+	if _, err := g.checkSkips([]Verdict{{Result: duel.Result{Duel: 1 << 40}, Skip: true}}, true); problem.Of(err).Kind != UnknownDuel {
 		t.Error(err)
 	}
 }

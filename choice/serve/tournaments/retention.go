@@ -53,7 +53,7 @@ func (s *Store) Expire(ctx context.Context, before time.Time, tell func(id strin
 // passing reports whether an error of deleting says that a client did something else meanwhile.
 func passing(err error) bool {
 	kind := problem.Of(err).Kind
-	return kind == problem.UnknownTournament || kind == problem.Conflict
+	return kind == UnknownTournament || kind == problem.Conflict
 }
 
 // expired reports whether a tournament that says when it ended did so before a time.

@@ -68,7 +68,7 @@ func TestExpire(t *testing.T) {
 		}
 		h.playOut(id)
 	}
-	if _, err := h.Get(t.Context(), first); problem.Of(err).Kind != problem.UnknownTournament {
+	if _, err := h.Get(t.Context(), first); problem.Of(err).Kind != UnknownTournament {
 		t.Error(err)
 	}
 	if c := h.Counts(); c["done"] != 2 || c["running"] != 0 {

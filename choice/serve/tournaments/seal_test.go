@@ -10,7 +10,6 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/service/problem"
 	"thresher/store"
 )
 
@@ -79,7 +78,7 @@ func TestFlippedDigits(t *testing.T) {
 			h.change(p, func([]byte) []byte { return bad })
 			h.reopen()
 			_, err := h.Get(context.Background(), id)
-			refused(t, err, problem.Unplayable, "id", -1)
+			refused(t, err, Unplayable, "id", -1)
 			if err != nil && !strings.Contains(err.Error(), id) {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -176,7 +175,7 @@ func TestLostParts(t *testing.T) {
 				return
 			}
 			_, err = h.Get(t.Context(), id)
-			refused(t, err, problem.Unplayable, "id", -1)
+			refused(t, err, Unplayable, "id", -1)
 			if err := h.Delete(t.Context(), id); err != nil {
 				t.Error(err)
 			}

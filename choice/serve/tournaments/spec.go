@@ -15,13 +15,13 @@ import (
 
 const (
 	defaultLease = 600        // seconds
-	mostLease    = 30 * 86400 // seconds
-	leastLease   = 1e-3       // seconds
+	maxLease     = 30 * 86400 // seconds
+	minLease     = 1e-3       // seconds
 	defaultSeed  = 1
-	mostHorizon  = 1 << 53 // exact in the JSON of all languages
-	mostGamma    = 1e6     // keeps radii finite
-	leastAny     = 1e-100  // a delta that every algorithm takes
-	mostSwept    = 256     // arms of a sweep of Double Thompson, which draws K^3 samples
+	maxHorizon   = 1 << 53 // exact in the JSON of all languages
+	maxGamma     = 1e6     // keeps radii finite
+	minAny       = 1e-100  // a delta that every algorithm takes
+	maxSwept     = 256     // arms of a sweep of Double Thompson, which draws K^3 samples
 )
 
 // interval is a range of numbers.
@@ -42,9 +42,9 @@ func (i interval) has(x float64) bool {
 var (
 	epsilons = interval{0, .5, true, "(0, 1/2)"}
 	deltas   = interval{0, 1, true, "(0, 1)"}
-	gammas   = interval{1, mostGamma, false, "[1, 1e6]"}
+	gammas   = interval{1, maxGamma, false, "[1, 1e6]"}
 	alphas   = interval{.5, math.Inf(1), true, "(1/2, inf)"}
-	leases   = interval{leastLease, mostLease, false, "[0.001, 2592000]"}
+	leases   = interval{minLease, maxLease, false, "[0.001, 2592000]"}
 )
 
 // checkSpec checks s and returns its configuration with defaults filled in. most bounds the
@@ -139,8 +139,8 @@ func needing(s *Spec) string {
 
 // checkSweep bounds the work of one call for duels, which draws a complete sweep.
 func checkSweep(s *Spec, _ int) error {
-	if n := len(s.Arms); duel.Algorithm(s.Algorithm) == duel.DoubleThompson && duel.Testing(s.Testing) == duel.Sweep && n > mostSwept {
-		return problem.New(problem.OverLimit, "the length of arms is %d; %s with testing %s takes at most %d", n, s.Algorithm, s.Testing, mostSwept).In("arms").Within(mostSwept)
+	if n := len(s.Arms); duel.Algorithm(s.Algorithm) == duel.DoubleThompson && duel.Testing(s.Testing) == duel.Sweep && n > maxSwept {
+		return problem.New(problem.OverLimit, "the length of arms is %d; %s with testing %s takes at most %d", n, s.Algorithm, s.Testing, maxSwept).In("arms").Within(maxSwept)
 	}
 	return nil
 }
@@ -152,7 +152,7 @@ func checkNumbers(s *Spec, _ int) error {
 	if n := len(s.Arms); s.Top != nil && (*s.Top < 1 || *s.Top >= n) {
 		return problem.New(problem.InvalidValue, "top is %d, not in [1, %d]: fewer than the arms", *s.Top, n-1).In("top").Within([]int{1, n - 1})
 	}
-	if h := s.Horizon; h != nil && (*h < int64(len(s.Arms)) || *h > mostHorizon) {
+	if h := s.Horizon; h != nil && (*h < int64(len(s.Arms)) || *h > maxHorizon) {
 		return problem.New(problem.InvalidValue, "horizon is %d, not in %s", *h, horizons(s)).In("horizon").Within(horizons(s))
 	}
 	for _, n := range []struct {
@@ -186,7 +186,7 @@ func blamed(c duel.Config) string {
 		{"alpha", func(d *duel.Design) { d.Alpha = 0 }},
 		{"radius", func(d *duel.Design) { d.Radius = "" }},
 		{"gamma", func(d *duel.Design) { d.Gamma = 0 }},
-		{"delta", func(d *duel.Design) { d.Delta = max(d.Delta, leastAny) }},
+		{"delta", func(d *duel.Design) { d.Delta = max(d.Delta, minAny) }},
 	} {
 		without := c
 		if m.drop(&without.Design); without.Design == c.Design {

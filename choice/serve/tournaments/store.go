@@ -106,7 +106,7 @@ func (s *Store) Create(ctx context.Context, spec Spec, key string) (Tournament, 
 				made = *first
 				return nil
 			}
-			if problem.Of(err).Kind != problem.UnknownTournament { // if it was deleted, another is created
+			if problem.Of(err).Kind != UnknownTournament { // if it was deleted, another is created
 				return err
 			}
 		}
@@ -153,7 +153,7 @@ func (s *Store) Counts() map[string]int {
 	return map[string]int{"running": s.done[false], "done": s.done[true]}
 }
 
-// Get returns a tournament; problem.UnknownTournament if there is none.
+// Get returns a tournament; UnknownTournament if there is none.
 func (s *Store) Get(ctx context.Context, id string) (t Tournament, err error) {
 	err = s.play(ctx, id, func(l *live) error {
 		t = l.record.view()
@@ -179,7 +179,7 @@ func (s *Store) state(l *live, standings bool) State {
 
 // List returns the tournaments created before the tournament with id after ("" starts with
 // the newest), newest first, without their states: at most limit (0 = problem.DefaultPage;
-// 1..problem.MostPage), and fewer if they exceed pageBytes, but at least one.
+// 1..problem.MaxPage), and fewer if they exceed pageBytes, but at least one.
 func (s *Store) List(after string, limit int) (Page, error) {
 	limit, err := problem.PageSize(limit)
 	if err != nil {
@@ -190,7 +190,7 @@ func (s *Store) List(after string, limit int) (Page, error) {
 	err = s.db.View(func(tx *bbolt.Tx) error {
 		older, found := sequence(tx).Before(after)
 		if !found {
-			return problem.New(problem.UnknownTournament, "after: there is no tournament %q", after).In("after")
+			return problem.New(UnknownTournament, "after: there is no tournament %q", after).In("after")
 		}
 		bytes := 0
 		for _, text := range older {
@@ -241,7 +241,7 @@ func (s *Store) delete(ctx context.Context, id string, refuse func(*record) erro
 				return err
 			}
 		}
-		if damaged = err != nil && problem.Of(err).Kind == problem.Unplayable; damaged {
+		if damaged = err != nil && problem.Of(err).Kind == Unplayable; damaged {
 			n := bucket(tx, idsBucket).Get([]byte(id))
 			return (&record{ID: id, Number: store.Number(n)}).remove(tx)
 		}
@@ -309,7 +309,7 @@ func (s *Store) issue(l *live, judge string, count int, key string) (h Duels, co
 	at := s.o.Now()
 	duels, coins, err := l.game.draw(judge, count, time.Unix(0, at.UnixNano()))
 	if errors.Is(err, duel.ErrEnded) {
-		return h, 0, problem.New(problem.TournamentEnded, "the tournament has ended: %s; %q won", l.game.tournament.State().End, arms[l.record.Winner])
+		return h, 0, problem.New(TournamentEnded, "the tournament has ended: %s; %q won", l.game.tournament.State().End, arms[l.record.Winner])
 	}
 	if err == nil && len(duels)+coins > 0 {
 		l.game.remember(key, count, duels)
@@ -323,8 +323,8 @@ func (s *Store) issue(l *live, judge string, count int, key string) (h Duels, co
 }
 
 // Accept takes the results and skips of a report, in any order and repeatedly: the first result of a
-// duel counts. All are accepted or, with an error, none: problem.UnknownDuel for a duel that
-// was never issued; unless lenient, problem.DuelWithdrawn for one that ended with the
+// duel counts. All are accepted or, with an error, none: UnknownDuel for a duel that
+// was never issued; unless lenient, DuelWithdrawn for one that ended with the
 // elimination of an arm, and problem.Conflict for a result that differs from the first. If
 // lenient, the receipts' statuses say so. Winners are remembered for the latest 65,536 duels.
 func (s *Store) Accept(ctx context.Context, id string, results []Verdict, lenient bool) (Reported, error) {

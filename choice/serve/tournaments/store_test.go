@@ -33,24 +33,24 @@ func TestBadCalls(t *testing.T) {
 	}{
 		"no duels":     {func() error { _, err := h.Next(ctx, id, 0, ""); return err }, problem.InvalidValue, "count", -1},
 		"many duels":   {func() error { _, err := h.Next(ctx, id, 4, ""); return err }, problem.OverLimit, "count", -1},
-		"of no one":    {func() error { _, err := h.Next(ctx, "tournament_0", 1, ""); return err }, problem.UnknownTournament, "", -1},
+		"of no one":    {func() error { _, err := h.Next(ctx, "tournament_0", 1, ""); return err }, UnknownTournament, "", -1},
 		"no results":   {func() error { _, err := h.Report(ctx, id, nil, false); return err }, problem.InvalidValue, "results", -1},
 		"many results": {func() error { _, err := h.Report(ctx, id, make([]duel.Result, 4), false); return err }, problem.OverLimit, "results", -1},
 		"report of no one": {func() error { _, err := h.Report(ctx, "", []duel.Result{{Duel: 1}}, false); return err },
-			problem.UnknownTournament, "", -1},
-		"duel 0": {func() error { _, err := h.Report(ctx, id, []duel.Result{{Duel: 0}}, true); return err }, problem.UnknownDuel, "duel_id", 0},
+			UnknownTournament, "", -1},
+		"duel 0": {func() error { _, err := h.Report(ctx, id, []duel.Result{{Duel: 0}}, true); return err }, UnknownDuel, "duel_id", 0},
 		"a duel that is drawn and not handed out": {func() error {
 			_, err := h.Report(ctx, id, []duel.Result{judged(first[0]), {Duel: 1 << 60}}, true)
 			return err
-		}, problem.UnknownDuel, "duel_id", 1},
+		}, UnknownDuel, "duel_id", 1},
 		"two results": {func() error {
 			a := judged(first[0])
 			_, err := h.Report(ctx, id, []duel.Result{a, {Duel: a.Duel, AWon: !a.AWon}}, false)
 			return err
 		}, problem.Conflict, "duel_id", 1},
 		"a page":         {func() error { _, err := h.List("", 101); return err }, problem.InvalidValue, "limit", -1},
-		"a page of none": {func() error { _, err := h.List("tournament_0", 1); return err }, problem.UnknownTournament, "after", -1},
-		"deletion":       {func() error { return h.Delete(context.Background(), "tournament_0") }, problem.UnknownTournament, "", -1},
+		"a page of none": {func() error { _, err := h.List("tournament_0", 1); return err }, UnknownTournament, "after", -1},
+		"deletion":       {func() error { return h.Delete(context.Background(), "tournament_0") }, UnknownTournament, "", -1},
 	} {
 		t.Run(name, func(t *testing.T) { refused(t, c.call(), c.kind, c.field, c.index) })
 	}
@@ -224,7 +224,7 @@ func TestGivenIsBounded(t *testing.T) {
 func TestAnswers(t *testing.T) {
 	var a answers
 	should := map[uint64]bool{}
-	for id := uint64(1); id < 3*mostAnswers; id += 1 + id%3 {
+	for id := uint64(1); id < 3*maxAnswers; id += 1 + id%3 {
 		should[id] = id%5 < 2
 		a.remember(id, outcomeOf(duel.Result{AWon: should[id]}))
 		if _, told := should[id-1]; !told && id%7 == 0 { // late
@@ -232,14 +232,14 @@ func TestAnswers(t *testing.T) {
 			a.remember(id-1, outcomeOf(duel.Result{AWon: should[id-1]}))
 		}
 	}
-	for id := uint64(0); id < 3*mostAnswers+10; id++ {
+	for id := uint64(0); id < 3*maxAnswers+10; id++ {
 		should, told := should[id]
-		told = told && id+mostAnswers > a.last
+		told = told && id+maxAnswers > a.last
 		if is := a.get(id); (is != forgotten) != told || told && is != outcomeOf(duel.Result{AWon: should}) {
 			t.Fatalf("duel %d of %d: %v; told %t, won %t", id, a.last, is, told, should)
 		}
 	}
-	if n := len(a.bits); n > mostAnswers/4 {
+	if n := len(a.bits); n > maxAnswers/4 {
 		t.Errorf("%d bytes", n)
 	}
 }
@@ -306,8 +306,8 @@ func TestDelete(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := h.Next(context.Background(), id, 1, "")
-	refused(t, err, problem.UnknownTournament, "", -1)
-	refused(t, h.Delete(context.Background(), id), problem.UnknownTournament, "", -1)
+	refused(t, err, UnknownTournament, "", -1)
+	refused(t, h.Delete(context.Background(), id), UnknownTournament, "", -1)
 	if err := h.Delete(context.Background(), other); err != nil {
 		t.Fatal(err)
 	}
@@ -363,7 +363,7 @@ func TestReplayThatGoesAnotherWay(t *testing.T) {
 	h.damage(id)
 	h.reopen()
 	_, err := h.Get(t.Context(), id)
-	refused(t, err, problem.Unplayable, "id", -1)
+	refused(t, err, Unplayable, "id", -1)
 	if err != nil && !strings.Contains(err.Error(), id+": call 1 ") {
 		t.Errorf("%v names neither the tournament nor the call", err)
 	}

@@ -261,8 +261,8 @@ type callBlock struct {
 	sum          uint32
 }
 
-// mostHead bounds the length of a block's first line.
-const mostHead = 128
+// maxHead bounds the length of a block's first line.
+const maxHead = 128
 
 // blocks lists the blocks of a file of that size whose first lines can be read, in their order. What
 // lies between them is damaged.
@@ -281,7 +281,7 @@ func callBlocks(r io.ReaderAt, size int64) (all []callBlock) {
 
 // readCallBlock reads the first line of the block at a position.
 func readCallBlock(r io.ReaderAt, at int64) (b callBlock, ok bool) {
-	var head [mostHead]byte
+	var head [maxHead]byte
 	n, err := r.ReadAt(head[:], at)
 	if err != nil && err != io.EOF {
 		return b, false

@@ -216,7 +216,7 @@ func TestExport(t *testing.T) {
 	if left, err := os.ReadDir(h.o.Dir); err != nil || len(left) > 0 {
 		t.Error(left, err)
 	}
-	if _, err := PrepareExport(t.Context(), h.db, h.o.Dir, c.id); problem.Of(err).Kind != problem.UnknownTournament {
+	if _, err := PrepareExport(t.Context(), h.db, h.o.Dir, c.id); problem.Of(err).Kind != UnknownTournament {
 		t.Error(err)
 	}
 }

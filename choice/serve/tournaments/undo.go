@@ -13,9 +13,9 @@ import (
 const (
 	// keptUndo is the number of reports that can be undone at least.
 	keptUndo = 100
-	// mostUndoCost is the greatest cost of a draw with which judgments are kept: undoing one draws again
+	// maxUndoCost is the greatest cost of a draw with which judgments are kept: undoing one draws again
 	// those before, and so does loading the tournament.
-	mostUndoCost = 512
+	maxUndoCost = 512
 	// undoWork is what an undo counts for a replay, in draws.
 	undoWork = 1 << 12
 )
@@ -101,7 +101,7 @@ func (s *Store) undoLast(l *live, last uint64, key string) (undone []uint64, fre
 		return before.Undone, false, nil
 	}
 	switch ids := l.game.undoable(); {
-	case l.game.cost > mostUndoCost:
+	case l.game.cost > maxUndoCost:
 		return nil, false, problem.New(problem.Conflict, "a tournament of %d arms by %s keeps no judgments to undo", len(l.record.Config.Arms), l.record.Config.Algorithm)
 	case len(ids) == 0:
 		return nil, false, problem.New(problem.Conflict, "%v", duel.ErrNothingToUndo).Because(duel.ErrNothingToUndo)

@@ -29,7 +29,7 @@ func TestUndoneIDsAreNotUsedAgain(t *testing.T) {
 	h.reopen()
 	for _, d := range append(later, first[0]) {
 		_, err := h.Report(context.Background(), id, []duel.Result{{Duel: d.ID, AWon: true}}, false)
-		refused(t, err, problem.DuelWithdrawn, "duel_id", 0)
+		refused(t, err, DuelWithdrawn, "duel_id", 0)
 		r, err := h.Report(context.Background(), id, []duel.Result{{Duel: d.ID, AWon: true}}, true)
 		if err != nil || r.Receipts[0].Status != string(duel.Void) || r.TournamentState.Duels != 0 {
 			t.Errorf("duel %d: %v, %+v", d.ID, err, r)

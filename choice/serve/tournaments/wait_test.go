@@ -11,7 +11,6 @@ import (
 	"go.etcd.io/bbolt"
 
 	"thresher/choice/duel"
-	"thresher/service/problem"
 )
 
 // over is a context that ends when it is first waited for.
@@ -93,7 +92,7 @@ func TestWaitsEnd(t *testing.T) {
 		t.Errorf("%d tournaments are counted", n)
 	}
 	_, err = h.Get(t.Context(), other)
-	refused(t, err, problem.UnknownTournament, "", -1)
+	refused(t, err, UnknownTournament, "", -1)
 	if made, err := h.Create(t.Context(), online(3), "key"); err != nil || h.Counts()["running"] != 2 {
 		t.Errorf("%+v, %v", made, err)
 	}
@@ -284,7 +283,7 @@ func TestPagesOfLongNames(t *testing.T) {
 	h := newHouse(t, Options{})
 	spec := online(512)
 	for i := range spec.Arms {
-		name := make([]byte, mostName-len(spec.Arms[i]))
+		name := make([]byte, maxName-len(spec.Arms[i]))
 		for j := range name {
 			name[j] = 'x'
 		}

@@ -43,7 +43,7 @@ func TestCoinsEnd(t *testing.T) {
 		h.report(id, duel.Result{Duel: duels[0].ID, AWon: duels[0].A == "arm 0"})
 	}
 	before := h.get(id).State.Duels
-	if before < mostCoins {
+	if before < maxCoins {
 		t.Fatalf("after %d duels the tournament is not sure yet", before)
 	}
 	for n := int64(1); n <= 3; n++ {
@@ -51,8 +51,8 @@ func TestCoinsEnd(t *testing.T) {
 		if len(issued.Duels) > 0 || issued.Done {
 			t.Fatalf("%+v", issued)
 		}
-		if got := h.get(id).State.Duels; got != before+n*mostCoins {
-			t.Errorf("after %d calls %d duels were decided, want %d", n, got-before, n*mostCoins)
+		if got := h.get(id).State.Duels; got != before+n*maxCoins {
+			t.Errorf("after %d calls %d duels were decided, want %d", n, got-before, n*maxCoins)
 		}
 	}
 	want := h.get(id)
@@ -73,7 +73,7 @@ func TestWorkOfOneCall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.cost = mostWork / 3
+	g.cost = maxWork / 3
 	for range 1000 {
 		duels, coins, err := g.draw("", 1, time.Unix(1, 0))
 		if err != nil || coins > 4 {
@@ -96,7 +96,7 @@ func TestWorkGivesWay(t *testing.T) {
 	if l.kept != 0 || l.game.work != 5*5 {
 		t.Fatalf("a snapshot of %d bytes, and work of %d", l.kept, l.game.work)
 	}
-	l.game.work = mostReplay
+	l.game.work = maxReplay
 	h.report(id, judged(d))
 	if l.kept == 0 || l.game.work != 0 {
 		t.Fatalf("a snapshot of %d bytes, and work of %d", l.kept, l.game.work)
@@ -151,12 +151,12 @@ func TestReplayHoldsNothingUp(t *testing.T) {
 
 // TestSweepsOfThompson: the work of drawing a sweep in one call is bounded.
 func TestSweepsOfThompson(t *testing.T) {
-	spec := thompson(mostSwept)
+	spec := thompson(maxSwept)
 	spec.Testing = string(duel.Sweep)
 	if _, err := checkSpec(&spec, 512); err != nil {
 		t.Error(err)
 	}
-	spec.Arms = arms(mostSwept + 1)
+	spec.Arms = arms(maxSwept + 1)
 	_, err := checkSpec(&spec, 512)
 	refused(t, err, problem.OverLimit, "arms", -1)
 	spec.Testing = string(duel.Strict)
@@ -169,7 +169,7 @@ func TestSweepsOfThompson(t *testing.T) {
 func TestGreatestGamma(t *testing.T) {
 	h := newHouse(t, Options{})
 	spec := online(2)
-	spec.Gamma = of[float64](mostGamma)
+	spec.Gamma = of[float64](maxGamma)
 	id := h.create(spec)
 	for range 6 {
 		for _, d := range h.next(id, 1) {

@@ -24,8 +24,8 @@ const (
 
 // The range of MovieLens ratings, in stars.
 const (
-	fewestStars = 1
-	mostStars   = 5
+	minStars = 1
+	maxStars = 5
 )
 
 // genreColumn is the column of the first genre flag in u.item, after ID, title, two dates
@@ -78,8 +78,8 @@ func movieLens(folder string) (*Set, error) {
 	s.Costs = make([]float64, len(s.IDs))
 	for i := range means {
 		for u := range users {
-			stars := min(max(f.at(u, i), fewestStars), mostStars)
-			means[i] += (stars - fewestStars) / (mostStars - fewestStars) / float64(users)
+			stars := min(max(f.at(u, i), minStars), maxStars)
+			means[i] += (stars - minStars) / (maxStars - minStars) / float64(users)
 		}
 		means[i] = min(means[i], 1) // the sum may round up
 		s.Costs[i] = mathext.RegIncBeta(10, 2, means[i])
@@ -121,7 +121,7 @@ func readRatings(path string, movies int) (known []rating, users int, err error)
 			return fmt.Errorf("%d fields, want 4", len(fields))
 		}
 		var numbers [3]int
-		for i, limit := range [3]int{1 << 20, movies, mostStars} {
+		for i, limit := range [3]int{1 << 20, movies, maxStars} {
 			n, err := strconv.Atoi(fields[i])
 			if err != nil || n < 1 || n > limit {
 				return fmt.Errorf("field %d: %q is not in [1, %d]", i+1, fields[i], limit)

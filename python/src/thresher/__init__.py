@@ -8,7 +8,7 @@
 [0, 1, 2]
 
 `knn` replaces ``faiss.knn``; `Index` holds vectors for many searches; `recall`, `certify` and
-`verify` compare answers of any origin; `knn_graph` and `pairs` compare vectors with each other.
+`verify` compare answers of any origin; `knn_graph` and `pairs` compare vectors with each other; `join` joins tables.
 `thresher.sklearn`, `thresher.sentence_transformers`, `thresher.umap` and `thresher.implicit` serve
 the packages of these names.
 
@@ -28,7 +28,9 @@ from thresher._index import Index
 from thresher._joins import MetricWarning, Pairs, knn_graph, pairs
 from thresher._knn import knn
 from thresher._merge import merge
+from thresher._pursuit import Pursuit
 from thresher._result import RangeResult, Result
+from thresher._tables import join
 from thresher._worker import (
     BadInput,
     Cancelled,
@@ -54,6 +56,7 @@ __all__ = [
     "Index",
     "MetricWarning",
     "Pairs",
+    "Pursuit",
     "RangeResult",
     "Recall",
     "Result",
@@ -63,6 +66,7 @@ __all__ = [
     "certify",
     "devices",
     "empty",
+    "join",
     "knn",
     "knn_graph",
     "merge",

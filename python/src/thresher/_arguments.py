@@ -2,34 +2,43 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from numbers import Integral
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
+
 from thresher import _worker
 from thresher._forms import ambiguous, refuse_truth
 
 __all__ = [
+    "DType",
     "Deadline",
     "Device",
+    "Filter",
     "Method",
     "Metric",
     "Published",
+    "dtype_name",
     "explained",
     "file_name",
     "flag",
     "in_callers_words",
     "metric_name",
     "number",
+    "present_file",
     "probability",
     "published_options",
     "renamed",
     "seconds",
     "text",
+    "vector_files",
     "whole",
 ]
 
@@ -46,7 +55,14 @@ Published: TypeAlias = Mapping[str, float | str]
 ``sampling`` (``"with_replacement"`` or ``"without_replacement"``), ``bins``, ``union`` (``"published"`` or
 ``"corrected"``), ``warm``; docs/guarantee.md says which method has which, and what is then guaranteed."""
 
+Filter: TypeAlias = str | dict[str, Any] | npt.ArrayLike | Sequence[Any]
+"""Which vectors may be returned: an expression over their columns or a filter in Qdrant's form (docs/filters.md), a
+mask, or ids; or a list with one of these for each query, None for all vectors."""
+
 Device: TypeAlias = Literal["auto", "cpu", "cuda"]
+
+DType: TypeAlias = Any
+"""``float32`` or ``float64``, by name or as numpy has them."""
 
 Deadline: TypeAlias = float | timedelta | None
 """Seconds from the call on, or a timedelta; None for no deadline."""
@@ -68,6 +84,17 @@ def metric_name(metric: Any) -> str:
     if isinstance(metric, Integral) and int(metric) in FAISS:
         return FAISS[int(metric)]
     raise ValueError(f"metric: {metric!r} is none of {hello['metric_choice']}")
+
+
+def dtype_name(dtype: DType) -> str:
+    """Return the name of the type in which vectors of float64 are kept."""
+    try:
+        name = np.dtype(dtype).name
+    except TypeError:
+        name = ""
+    if dtype is None or name not in ("float32", "float64"):
+        raise ValueError(f"dtype: {dtype!r} is none of 'float32', 'float64'")
+    return name
 
 
 _PLAIN = str.maketrans("", "", "-_ ")  # what names of metrics may have or lack
@@ -142,12 +169,39 @@ def text(value: Any, name: str) -> str:
     return value
 
 
-def file_name(path: Any) -> str:
+def file_name(path: Any, argument: str = "path") -> str:
     """Return the absolute path of a file."""
     try:
         return os.path.abspath(os.fsdecode(path))
     except TypeError:
-        raise TypeError(f"path: {path!r}, expected the path of a file") from None
+        raise TypeError(f"{argument}: {path!r}, expected the path of a file") from None
+
+
+def present_file(path: Any, argument: str) -> str:
+    """Return the absolute path of a file that is there."""
+    name = file_name(path, argument)
+    if not os.path.exists(name):
+        raise FileNotFoundError(errno.ENOENT, f"{argument}: there is no such file", name)
+    return name
+
+
+def vector_files(path: Any) -> str:
+    """Return the absolute paths of files of vectors, of a folder or of a pattern, separated by commas."""
+    if isinstance(path, (list, tuple)):
+        names = [file_name(part) for part in path]
+        if not names:
+            raise ValueError("path: an empty list, expected the paths of files")
+        if comma := next((name for name in names if "," in name and len(names) > 1), None):
+            raise ValueError(f"path: {comma} has a comma, and is one of several files; rename it, or name its folder")
+        several = True
+    else:
+        whole_name = file_name(path)
+        several = "," in whole_name and not os.path.exists(whole_name)
+        names = [file_name(part) for part in os.fsdecode(path).split(",")] if several else [whole_name]
+    for name in names:
+        if not os.path.exists(name) and not any(mark in name for mark in "*?["):
+            raise FileNotFoundError(errno.ENOENT, "path: there is no such file", name)
+    return ",".join(names)
 
 
 # What the worker calls arguments, and what callers call them.
@@ -160,6 +214,8 @@ RENAMED = {
     "exclude_lims": "exclude",
     "candidates_lims": "candidates",
     "filter": "filter",
+    "filter_lims": "filter",
+    "filter_of": "filter",
     "mask": "filter",
     "self_first": "exclude_self",
 }
@@ -184,6 +240,10 @@ def renamed(**names: str) -> Iterator[None]:
         yield
     except _worker.BadInput as e:
         raise in_callers_words(e, names) from None
+    except OSError as e:
+        if type(e) is OSError and "path" in names and str(e).startswith("path: "):
+            raise OSError(f"{names['path']}: {str(e).removeprefix('path: ')}") from None
+        raise
 
 
 def in_callers_words(e: _worker.BadInput, names: Mapping[str, str]) -> _worker.BadInput:

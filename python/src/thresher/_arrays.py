@@ -1,4 +1,4 @@
-"""Arguments as the worker takes them: float32 rows, and lists of rows in compressed form."""
+"""Arguments as the worker takes them: rows of numbers, and lists of rows in compressed form."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def matrix(
     ----------
     value
         Numbers in two dimensions: whatever numpy reads, a tensor of torch on the CPU, a column of
-        polars (``Array`` or ``List``) or pyarrow (lists of one size), a column of arrays of pandas.
+        polars (``Array`` or ``List``) or pyarrow (lists of one size), a column of arrays of pandas, a
+        dataset of h5py, and frames and tables of these with a column for each coordinate.
     name
         What an error calls the value.
     dim
@@ -75,22 +76,37 @@ def given(
     columns: Names = None,
     origin: _narrow.Origin = None,
     centre: bool = False,
+    keep: bool = False,
+    float64: bool = False,
     allocate: Callable[[tuple[int, ...], npt.DTypeLike], npt.NDArray[Any]] = np.empty,
 ) -> _narrow.Given:
     """Return `matrix`, relative to an origin, and what rounding to float32 changed: `_narrow.narrowed`."""
-    return _narrow.narrowed(
-        table(value, name, dim, one=one, columns=columns), name, origin=origin, centre=centre, allocate=allocate
-    )
+    rows = table(value, name, dim, one=one, columns=columns, keep=keep)
+    given = _narrow.narrowed(rows, name, origin=origin, centre=centre, keep=keep, float64=float64, allocate=allocate)
+    return given._replace(given=rows)
 
 
 def table(
-    value: Vectors, name: str, dim: int | None = None, *, one: bool = False, columns: Names = None
+    value: Vectors,
+    name: str,
+    dim: int | None = None,
+    *,
+    one: bool = False,
+    columns: Names = None,
+    keep: bool = False,
 ) -> npt.NDArray[Any]:
-    """Return rows of real numbers as a numpy array of their own type; parameters as of `matrix`."""
+    """Return rows of real numbers as a numpy array of their own type; parameters as of `matrix`.
+
+    bfloat16 becomes float32 unless keep says that `_narrow.BFLOAT16` is wanted.
+    """
     array = _read(by_name(value, name, columns), name)
     if array.dtype.kind == "O":
         array = _of_objects(array, name)
-    if array.dtype.kind not in "fiub":
+    if str(array.dtype) == "bfloat16":  # of ml_dtypes
+        array = array.view(_narrow.BFLOAT16)
+    if not keep:
+        array = _narrow.widened(array)
+    if array.dtype.kind not in "fiub" and array.dtype != _narrow.BFLOAT16:
         raise TypeError(f"{name}: values are {array.dtype}, not real numbers")
     if array.ndim == 1 and one:
         array = array[np.newaxis, :]
@@ -113,6 +129,11 @@ def _of_objects(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
         at = next((i for i, value in enumerate(column) if not _usual(value)), 0)
         first = f", number {at} of them a {type(column[at]).__name__}" if array.size else ""
         raise TypeError(f"{name}: values are Python objects{first}; an array of numbers is expected")
+    like = column[0]
+    if type(like) is np.ndarray and like.dtype.kind in "fiub":
+        kind, shape = like.dtype, like.shape
+        if all(type(v) is np.ndarray and v.dtype == kind and v.shape == shape for v in column):  # nothing to convert
+            return np.stack(column.tolist())
     parts = []
     for row, value in enumerate(column):
         part = plain(value, f"{name}: row {row}")
@@ -120,7 +141,7 @@ def _of_objects(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
             raise TypeError(f"{name}: row {row} is {value!r:.80}, row 0 has {len(column[0])} values")
         if len(part) != len(column[0]):
             raise ValueError(f"{name}: row {row} has {len(part)} values, row 0 has {len(column[0])}")
-        if part.dtype.kind not in "fiub":
+        if part.dtype.kind not in "fiub" and str(part.dtype) != "bfloat16":
             raise TypeError(f"{name}: row {row}: values are {part.dtype}, not real numbers")
         parts.append(part)
     return np.stack(parts)
@@ -139,6 +160,8 @@ def _read(value: Any, name: str) -> npt.NDArray[Any]:
     if isinstance(value, (str, bytes, os.PathLike)):
         raise TypeError(f"{name}: a path, where rows are expected; open files with numpy.load(path, mmap_mode='r')")
     module = type(value).__module__.partition(".")[0]
+    if module == "pandas":
+        return _pandas(value, name)
     if module == "polars":
         return _polars(value, name)
     if module == "pyarrow":
@@ -151,6 +174,8 @@ def _read(value: Any, name: str) -> npt.NDArray[Any]:
         kind, _ = value.__dlpack_device__()
         if int(kind) != 1:
             raise ValueError(f"{name}: not in the memory of the CPU (dlpack device {int(kind)}); copy it there first")
+        if str(getattr(value, "dtype", "")) == "bfloat16":  # which numpy does not take so
+            return plain(value, name)
         return np.from_dlpack(value)
     if isinstance(value, (list, tuple)) and any(isinstance(row, np.ma.MaskedArray) for row in value):
         return _read(np.ma.stack(list(value)), name)
@@ -176,18 +201,33 @@ def plain(value: Any, name: str) -> npt.NDArray[Any]:
 def _torch(value: Any, name: str) -> npt.NDArray[Any]:
     if value.device.type != "cpu":
         raise ValueError(f"{name}: a tensor on {value.device}; move it with .cpu()")
-    if value.layout != _strided(value):
+    if value.layout != _torch_has("strided"):
         raise TypeError(f"{name}: a sparse tensor; thresher searches dense rows (.to_dense())")
     tensor = value.detach()
     if str(tensor.dtype) == "torch.bfloat16":  # which numpy lacks
-        tensor = tensor.float()
+        return np.from_dlpack(tensor.view(_torch_has("int16"))).view(_narrow.BFLOAT16)
     return np.from_dlpack(tensor.resolve_conj())
 
 
-def _strided(value: Any) -> Any:
+def _torch_has(name: str) -> Any:
     import torch
 
-    return torch.strided
+    return getattr(torch, name)
+
+
+def _pandas(value: Any, name: str) -> npt.NDArray[Any]:
+    """Return a frame or a column; numbers of pandas' own types, which can be missing, become numpy's."""
+    frame = type(value).__name__ == "DataFrame"
+    own = list(value.dtypes) if frame else [getattr(value, "dtype", None)]
+    kinds = [getattr(kind, "numpy_dtype", kind) for kind in own]
+    if own == kinds or not all(isinstance(kind, np.dtype) and kind.kind in "fiub" for kind in kinds):
+        return plain(value, name)
+    missing = np.asarray(value.isna())
+    if missing.any():
+        row, *column = np.argwhere(missing)[0]
+        where = f", column {value.columns[column[0]]!r}" if column else ""
+        raise ValueError(f"{name}: row {row}{where} is missing")
+    return np.asarray(value.to_numpy(dtype=np.result_type(*kinds)))
 
 
 def _polars(value: Any, name: str) -> npt.NDArray[Any]:
@@ -218,6 +258,10 @@ def _polars(value: Any, name: str) -> npt.NDArray[Any]:
 def _arrow(value: Any, name: str) -> npt.NDArray[Any]:
     import pyarrow as pa
 
+    if isinstance(value, (pa.Table, pa.RecordBatch)):
+        return _arrow_table(value, name)
+    if isinstance(value, pa.Tensor):
+        return np.asarray(value.to_numpy())
     if isinstance(value, pa.ChunkedArray):
         value = value.combine_chunks()
         if isinstance(value, pa.ChunkedArray):  # without chunks
@@ -244,6 +288,26 @@ def _arrow(value: Any, name: str) -> npt.NDArray[Any]:
     if flat.null_count:
         raise ValueError(f"{name}: row {np.argmax(flat.is_null().to_numpy(zero_copy_only=False)) // width} has nulls")
     return np.asarray(flat.to_numpy(zero_copy_only=False)).reshape(len(value), width)
+
+
+def _arrow_table(value: Any, name: str) -> npt.NDArray[Any]:
+    """Return a table of pyarrow that is one column of lists, or columns of numbers."""
+    import pyarrow as pa
+
+    if value.num_columns == 1 and not pa.types.is_primitive(value.schema.types[0]):
+        return _arrow(value.column(0), name)
+    columns = []
+    for label, values in zip(value.schema.names, value.columns, strict=True):
+        kind = values.type
+        if not (pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
+            raise TypeError(f"{name}: column {label!r} is {kind} of pyarrow, not real numbers")
+        if values.null_count:
+            row = np.argmax(np.asarray(values.is_null()))
+            raise ValueError(f"{name}: row {row}, column {label!r} is null")
+        columns.append(np.asarray(values))
+    if not columns:
+        raise ValueError(f"{name}: rows of no values")
+    return np.column_stack(columns)
 
 
 def column(value: npt.ArrayLike, name: str, count: int, per: str = "query") -> npt.NDArray[np.float64]:

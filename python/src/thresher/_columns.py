@@ -17,7 +17,7 @@ _OTHER_USE = re.compile(r"(.*[_ ])?(id|ids|uuid|key|index|label|labels|class|tar
 
 
 def names_of(value: Any, name: str) -> Names:
-    """Return the names of the columns of a data frame of pandas or polars, None for anything else.
+    """Return the names of the columns of a data frame of pandas or polars, or a table of pyarrow; else None.
 
     Counted columns, as both packages call those that nobody has named, are called by their
     numbers. Columns that look as if they were no part of the vector are refused.
@@ -36,6 +36,8 @@ def names_of(value: Any, name: str) -> Names:
 
 def _labels(value: Any) -> Names:
     module, kind = type(value).__module__.partition(".")[0], type(value).__name__
+    if module == "pyarrow" and kind in ("Table", "RecordBatch"):
+        return tuple(value.schema.names)
     if module not in ("pandas", "polars", "geopandas") or kind != "DataFrame":
         return None
     return tuple(str(label) for label in value.columns)
@@ -68,6 +70,8 @@ def by_name(value: Any, name: str, columns: Names) -> Any:
     if set(own) == set(columns):
         at = {label: i for i, label in enumerate(own)}
         order = [at[label] for label in columns]
+        if type(value).__module__.startswith("pyarrow"):
+            return value.select(order)
         return value[:, order] if type(value).__module__.startswith("polars") else value.iloc[:, order]
     if len(own) != len(columns) or _counted(own) or _counted(columns):
         return value  # by place, or refused for its width

@@ -9,8 +9,20 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from thresher import _arrays, _narrow
-from thresher._arguments import Deadline, Device, Method, Metric, flag, number, probability, text, whole
+from thresher import _arrays, _clients, _narrow
+from thresher._arguments import (
+    Deadline,
+    Device,
+    DType,
+    Filter,
+    Method,
+    Metric,
+    Published,
+    number,
+    published_options,
+    text,
+    whole,
+)
 from thresher._arrays import Lists, Vectors
 from thresher._index import Index
 from thresher._knn import as_index, once
@@ -45,6 +57,12 @@ class Recall:
     report : dict
         What ``thresher recall --json`` prints: misses by rank, by how much better the missed vectors
         are, stated scores that are not the vectors'.
+    reasons : list of dict, or None
+        Why answers lack vectors, what explains most first: ``kind`` (``shifted``, ``order``, ``metric``,
+        ``reversed``, ``rounded``, ``ties``, ``filter`` or ``absent``), how many of the answers examined it
+        explains (``queries`` of ``of``), their recall with it granted, and all that in words (``text``).
+        Empty if none is known, None if no answer lacks vectors, the deadline left no time to look, or vectors
+        are kept in float64, of which none are looked for.
     """
 
     recall: float
@@ -56,9 +74,15 @@ class Recall:
     report: dict[str, Any]
     _lims: npt.NDArray[np.int64] = field(repr=False)
     _missed: npt.NDArray[Any] = field(repr=False)
+    _dtype: str = field(default="float32", repr=False)
 
     def __float__(self) -> float:
         return self.recall
+
+    @property
+    def reasons(self) -> list[dict[str, Any]] | None:
+        reasons: list[dict[str, Any]] | None = self.report.get("reasons")
+        return reasons
 
     def missed(self, query: int) -> npt.NDArray[Any]:
         """Return the ids of the vectors that the answer to one query lacks, best first."""
@@ -70,6 +94,12 @@ class Recall:
             f"recall     {self.recall:.4f}; 95% interval {self.low:.4f} to {self.high:.4f}",
             f"complete   {self.complete} of {len(self.per_query)} answers lack nothing of the {self.k} best",
         ]
+        for at, why in enumerate(self.reasons or ()):
+            lines.append(("why        " if at == 0 else "           ") + why["text"])
+        if self.reasons == []:
+            lines.append("why        not known: none of the usual reasons explains what answers lack")
+        if self.reasons is None and self._dtype == "float64" and self.complete < len(self.per_query):
+            lines.append("why        not looked for: the vectors are kept in float64")
         return "\n".join(lines + _stated(self.report.get("scores")))
 
 
@@ -234,6 +264,8 @@ def _given(index: Index, answers: Any, scores: npt.ArrayLike | None, queries: in
     if isinstance(answers, Result):
         rows, scores = answers.rows, answers.scores if scores is None else scores
     else:
+        answers, own = _clients.apart(answers, "answers")
+        scores = own if scores is None else scores
         table, lengths = _table_of(answers, "answers")
         if table.ndim == 1 and queries == 1:
             table = table[np.newaxis, :]
@@ -267,20 +299,29 @@ def recall(
     *,
     scores: npt.ArrayLike | None = None,
     metric: Metric | None = None,
+    dtype: DType = "float32",
     method: Method = "certain",
     delta: float = 0.01,
+    exclude: Lists | None = None,
+    filter: Filter | None = None,
     exclude_self: bool = False,
     device: Device = "auto",
     progress: Progress = None,
     deadline: Deadline = None,
+    published: Published | None = None,
 ) -> Recall:
     """Measure the recall of answers of any origin. No ground truth is needed.
 
     Parameters
     ----------
-    answers : int array (m, w), lists of ids, or Result
+    answers : int array (m, w), lists of ids, Result, what a client returned, or a path
         Row numbers (or the ids of the index) as FAISS, hnswlib or a database returned them, best
-        first; -1 stands for none. Lists may be of different lengths.
+        first; -1 stands for none. Lists may be of different lengths. With scores: a pair
+        ``(D, I)`` or ``(labels, distances)``, matches of usearch, the dict of Chroma, or for each
+        query a list of hits with ``id`` and ``score`` (Qdrant, pymilvus, sentence-transformers). The
+        response of a database as a dict, or of each query one in a list (Elasticsearch, OpenSearch,
+        Milvus, Weaviate, Pinecone, turbopuffer, Vespa). The path of a file of answers of any of these,
+        or of a table, as the command reads it (docs/answers.md).
     vectors : array (n, d), or Index
         What they were found among.
     queries : array (m, d)
@@ -290,27 +331,35 @@ def recall(
     scores : array (m, w), optional
         What the answers state, which is checked too: inner products, cosines, or distances in any
         usual form.
-    metric, device, progress, deadline
-        As in `Index`; an Index has its own metric.
+    metric, dtype, device, progress, deadline
+        As in `Index`; an Index has its own metric and type.
     method, delta
         How the best vectors are found. By ``certain``, the default, none is wrong.
+    exclude, filter
+        Which vectors may be returned, as in `Index.search`: the best of these are what answers are
+        compared with, and others in an answer are no hits.
     exclude_self : bool
         That query j is row j and does not find itself; other queries are refused.
+    published : dict, optional
+        Options of a published method, as of `Index.search`.
 
     Returns
     -------
     Recall
     """
     wanted = once(queries, k, text(method, "method"))
-    index, own = as_index(vectors, metric, once=wanted, device=device, progress=progress, deadline=deadline)
+    index, own = as_index(
+        vectors, metric, once=wanted, dtype=dtype, device=device, progress=progress, deadline=deadline
+    )
     try:
         asked = index._asked(queries)
-        arrays = {**asked.queries, **_given(index, answers, scores, len(asked.rows))}
-        fields: dict[str, Any] = {"method": text(method, "method"), "delta": probability(delta, "delta")}
+        none = limits(index.metric, len(asked.rows))
+        fields, own_arrays = index._request(asked, method, delta, 0.0, exclude, none, None, filter, exclude_self, None)
+        arrays = {**own_arrays, **_given(index, answers, scores, len(asked.rows))}
         if k is not None:
             fields["k"] = whole(k, "k")
-        if flag(exclude_self, "exclude_self"):
-            fields["self_first"] = 0
+        if published is not None:
+            fields["published"] = published_options(published)
         reply, out = index._call("recall", fields, arrays, progress=progress, deadline=deadline)
         report = reply["report"]
         return Recall(
@@ -323,6 +372,7 @@ def recall(
             report,
             out["missed_lims"],
             index._named(out["missed"]),
+            str(index.dtype),
         )
     finally:
         if own:
@@ -337,8 +387,11 @@ def certify(
     *,
     scores: npt.ArrayLike | None = None,
     metric: Metric | None = None,
+    dtype: DType = "float32",
     method: Method = "certain",
     delta: float = 0.01,
+    exclude: Lists | None = None,
+    filter: Filter | None = None,
     exclude_self: bool = False,
     device: Device = "auto",
     progress: Progress = None,
@@ -351,24 +404,27 @@ def certify(
 
     Parameters
     ----------
-    answers, vectors, queries, k, scores, metric, method, delta, exclude_self, device, progress, deadline
+    answers, vectors, queries, k, scores, metric, method, delta, device, progress, deadline
         As in `recall`. By ``certain``, the default, no answer of the result is wrong.
+    exclude, filter, exclude_self
+        As in `recall`: vectors of an answer that may not be returned are replaced and counted.
 
     Returns
     -------
     Certified
     """
     wanted = once(queries, k, text(method, "method"))
-    index, own = as_index(vectors, metric, once=wanted, device=device, progress=progress, deadline=deadline)
+    index, own = as_index(
+        vectors, metric, once=wanted, dtype=dtype, device=device, progress=progress, deadline=deadline
+    )
     try:
         asked = index._asked(queries)
-        arrays = {**asked.queries, **_given(index, answers, scores, len(asked.rows))}
-        fields: dict[str, Any] = {"method": text(method, "method"), "delta": probability(delta, "delta")}
+        none = limits(index.metric, len(asked.rows))
+        fields, own_arrays = index._request(asked, method, delta, 0.0, exclude, none, None, filter, exclude_self, None)
+        arrays = {**own_arrays, **_given(index, answers, scores, len(asked.rows))}
         width = arrays["answers"].shape[1]
         if k is not None:
             fields["k"] = width = whole(k, "k")
-        if flag(exclude_self, "exclude_self"):
-            fields["self_first"] = 0
         reply, out = index._call("certify", fields, arrays, progress=progress, deadline=deadline)
         report = reply["certified"]
         result = index._result(reply, out, width)
@@ -395,12 +451,13 @@ def verify(
     k: npt.ArrayLike | None = None,
     scores: npt.ArrayLike | None = None,
     metric: Metric | None = None,
+    dtype: DType = "float32",
     min_score: npt.ArrayLike | None = None,
     max_score: npt.ArrayLike | None = None,
     max_distance: npt.ArrayLike | None = None,
     min_distance: npt.ArrayLike | None = None,
     exclude: Lists | None = None,
-    filter: npt.ArrayLike | None = None,
+    filter: Filter | None = None,
     exclude_self: bool = False,
     epsilon: float | None = None,
     delta: float | None = None,
@@ -438,7 +495,7 @@ def verify(
         with probability at least 1 - delta. An answer whose certificate promises less is wrong.
     guarantee : {"exact", "certain", "probabilistic", "heuristic"}, optional
         What ids alone are held to; exact, if not given.
-    metric, progress, deadline
+    metric, dtype, progress, deadline
         As in `recall`.
 
     Returns
@@ -447,7 +504,7 @@ def verify(
         True if no answer is wrong, or unfinished.
     """
     wanted = once(queries, None, "exact")  # which needs the vectors alone
-    index, own = as_index(vectors, metric, once=wanted, progress=progress, deadline=deadline)
+    index, own = as_index(vectors, metric, once=wanted, dtype=dtype, progress=progress, deadline=deadline)
     try:
         asked = index._asked(queries)
         given = _given(index, answers, scores, len(asked.rows))

@@ -45,9 +45,10 @@ FORMS: dict[str, Form] = {
         "a mask is of bool (mask.astype(bool)), and ids are listed once each (numpy.flatnonzero(mask))",
     ),
     "lists of a filter": Form(
-        "filter, filter_items",
+        "filter of one column, as numpy.argwhere makes it, and filter_items",
         ("a list for each query", "one list for all queries, in parts"),
-        "it is one list for all queries (numpy.concatenate(lists)), and exclude lists what each query may not return",
+        "one list for all queries has one dimension (numpy.flatnonzero(mask)); a list of lists "
+        "as filter has one for each query",
     ),
     "pair of arrays": Form(
         "exclude, candidates",

@@ -7,7 +7,7 @@ so does an empty string.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -137,13 +137,13 @@ def query_ids(ids: npt.ArrayLike | None, count: int) -> npt.NDArray[Any] | None:
     return array
 
 
-def joined_ids(ids: npt.NDArray[Any], more: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return ids and more, which are of one kind; numpy makes floats of int64 and uint64."""
-    if ids.dtype.kind == more.dtype.kind:
-        return np.concatenate([ids, more])
-    if min(int(x.min()) for x in (ids, more)) < 0:
-        raise ambiguous("negative ids", "ids", f"id {min(int(x.min()) for x in (ids, more))}")
-    return np.concatenate([ids.astype(np.uint64), more.astype(np.uint64)])
+def joined_ids(ids: Sequence[npt.NDArray[Any]], name: str = "ids") -> npt.NDArray[Any]:
+    """Return ids one after another, all integers or all strings; numpy makes floats of int64 and uint64."""
+    if len({x.dtype.kind for x in ids}) == 1:
+        return np.concatenate(ids)
+    if (least := min((int(x.min()) for x in ids if x.size), default=0)) < 0:
+        raise ambiguous("negative ids", name, f"id {least}")
+    return np.concatenate([x.astype(np.uint64) for x in ids])
 
 
 def rows_of_ids(

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-import errno
+import json
 import logging
 import os
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from thresher import _arrays, _capacity, _columns, _devices, _forms, _ids, _narrow, _worker
+from thresher import _arrays, _capacity, _changes, _columns, _devices, _forms, _ids, _kept, _narrow, _worker
 from thresher._arguments import (
     Deadline,
     Device,
+    DType,
+    Filter,
     Method,
     Metric,
     Published,
+    dtype_name,
     explained,
     file_name,
     flag,
@@ -32,11 +36,14 @@ from thresher._arguments import (
     renamed,
     seconds,
     text,
+    vector_files,
     whole,
 )
 from thresher._arrays import Lists, Vectors
+from thresher._coverage import Queries, Shard, limits_digest, sampled
 from thresher._limits import Limits, limits, reach
 from thresher._progress import Progress, reporting
+from thresher._pursuit import Pursuit, pursuit_of
 from thresher._result import RangeResult, Result
 
 __all__ = ["Index"]
@@ -66,8 +73,9 @@ class Index:
     ----------
     vectors : array (n, d)
         What can be found. Among no rows, such as an empty part of a data set, searches find nothing.
-        float32 in C order is copied once, into memory shared with the process that
-        searches; not at all if it came from `thresher.empty` or from
+        float32, float16, bfloat16 (of torch or ml_dtypes), int8 and uint8 are kept in their type, in
+        which they take a half or a quarter of the memory, and in C order are copied once, into memory
+        shared with the process that searches; not at all if it came from `thresher.empty` or from
         ``numpy.load(.., mmap_mode="r")``, and must then not be changed while the index lives.
         float64 is rounded to float32, for ``l2`` relative to a point near the vectors, so that a
         common offset costs nothing; certificates say by how much a value was changed, which is what
@@ -77,10 +85,18 @@ class Index:
     ids : sequence (n,), optional
         Integers from 0 on or strings, all different, which answers have in place of row numbers.
         Integers are int64 while all fit, else uint64; floats and negative numbers are refused.
+    columns : mapping or table, optional
+        Columns by which filters select: a mapping of names to sequences with a value for each vector, or
+        a table of pandas, polars or pyarrow. Values are int, float, str, bool, datetime, date, lists of
+        str, or None; NaN is a missing value. They are kept by `save`. docs/filters.md.
     metric : {"ip", "cosine", "l2"}
         Required: the largest inner product, the largest cosine, or the smallest squared Euclidean
         distance. The names that libraries and databases have for them are taken in any case
         (``inner_product``, ``dot``, ``COSINE``, ``euclidean``, ..), and the constants of FAISS.
+    dtype : {"float32", "float64"}
+        How float64 is kept: rounded, or as it is given. As it is, nothing is rounded in answers: scores are sums in
+        float64 of the values given, at any offset; vectors take 8 bytes a value and are searched on the CPU, and
+        `upsert` does not change them. Other types are kept as they are either way.
     basis : {"auto", "rotated", "raw"}
         ``raw`` is for method ``strict`` and the published methods.
     seed : int, optional
@@ -109,7 +125,7 @@ class Index:
     Notes
     -----
     An index can be searched by several threads at once, and their searches share work; not while
-    it is changed (`add`, `remove`) or closed. In a process forked from this one, and in one that
+    it is changed (`add`, `upsert`, `remove`) or closed. In a process forked from this one, and in one that
     it was pickled to, it is built again at its first use.
 
     Examples
@@ -127,7 +143,9 @@ class Index:
         vectors: Vectors,
         ids: npt.ArrayLike | None = None,
         *,
+        columns: _kept.Table | None = None,
         metric: Metric | None = None,
+        dtype: DType = "float32",
         basis: str = "auto",
         seed: int | None = None,
         device: Device = "auto",
@@ -147,9 +165,11 @@ class Index:
             self._settings["once"] = _once
         self._path: str | None = None
         self._columns = _columns.names_of(vectors, "vectors")
-        given = shared_rows(vectors, "vectors", centre=self._settings["metric"] == "l2")
+        kept = dtype_name(dtype) == "float64"
+        given = shared_rows(vectors, "vectors", centre=self._settings["metric"] == "l2", float64=kept)
         self._rows, self._origin, self._rounded = given.rows, given.origin, _rounding(given)
         self._ids = _ids.checked_ids(ids, len(given.rows))
+        self._kept = _kept.keep(columns, len(given.rows))
         self._begin(progress, deadline)
 
     # What follows a build, an opening, or a change of the vectors.
@@ -180,7 +200,9 @@ class Index:
                     self._path, self._rows = None, np.empty((0, 0), np.float32)
                     kept = ("metric", "basis", "seed", "device", "threads")
                     self._settings = {name: value for name, value in self._settings.items() if name in kept}
-                if "ids" in arrays:
+                if self._history is not None:
+                    pass  # which have changed the ids, too
+                elif "ids" in arrays:
                     self._ids = _ids.checked_ids(arrays["ids"], info["n"])
                 elif "id_text" in arrays:
                     self._ids = _ids.split_texts(arrays["id_text"], arrays["id_ends"])
@@ -189,22 +211,28 @@ class Index:
                 built: dict[str, Any] = {"vectors": self._rows}
                 if self._origin is not None:
                     built["origin"] = self._origin
+                if self._kept is not None:
+                    built["columns"] = self._kept
                 info, _ = worker.call(
                     "build", {**self._settings, **self._rounded}, built, progress=report, deadline=seconds(deadline)
                 )
         self._adopt(worker, info)
+        if self._history is not None and (now := self._history.replay(worker, info["handle"])) is not None:
+            self._info = now
 
     def _nothing(self) -> dict[str, Any]:
         """Return the description of a collection of no vectors, which no worker has."""
         assert self._rows is not None
         s = {"basis": "rotated", "seed": 1, **self._settings}
         info = {"handle": 0, "n": 0, "dim": self._rows.shape[1], "bytes": 0, "device": "cpu", "seconds": 0.0}
+        info["dtype"] = _narrow.name_of(self._rows.dtype)
         return {**info, **{name: s[name] for name in ("metric", "basis", "seed")}}
 
     def _adopt(self, worker: _worker.Worker, info: dict[str, Any]) -> None:
         self._worker, self._info = worker, info
         self._rounded = {"rounded": info["rounded"]} if info.get("rounded") else {}
         self._sorter: npt.NDArray[np.int64] | None = None
+        self._shard: Shard | None = None  # the vectors as answers state them, since the first search
         free = (worker.release, info["handle"]) if info["handle"] else (int,)  # of no vectors there is nothing to free
         self._finalizer = weakref.finalize(self, *free)
         self._finalizer.atexit = False
@@ -309,9 +337,22 @@ class Index:
         return str(self._info["metric"])
 
     @property
+    def dtype(self) -> str:
+        """The type in which vectors are kept.
+
+        float16, bfloat16, int8 or uint8 if they were given so, float64 if that was asked for, else float32.
+        """
+        return str(self._info.get("dtype", "float32"))
+
+    @property
     def vector_columns(self) -> str:
         """Which columns of the file that `open` read made the vectors, as ``d0..d15``; empty without names."""
         return str(self._info.get("vector_columns", ""))
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The columns by which filters select, with their types."""
+        return _kept.fields_of(self._info)
 
     @property
     def ids(self) -> npt.NDArray[Any]:
@@ -343,7 +384,7 @@ class Index:
         max_distance: npt.ArrayLike | None = None,
         min_distance: npt.ArrayLike | None = None,
         candidates: Lists | None = None,
-        filter: npt.ArrayLike | None = None,
+        filter: Filter | None = None,
         exclude_self: bool = False,
         query_ids: npt.ArrayLike | None = None,
         published: Published | None = None,
@@ -384,9 +425,14 @@ class Index:
         candidates : array (m, w), CSR matrix or lists, optional
             Probable answers, from an index or an earlier search, as in `exclude`. They save work and
             change no answer.
-        filter : bool array (n,) or sequence of ids, optional
-            The only vectors that may be returned, one list for all queries. As many integers as
-            there are vectors, all 0 or 1, can be either and are refused.
+        filter : str, dict, bool array (n,) or sequence of ids, or a list of these, optional
+            The only vectors that may be returned: those for which an expression over the
+            columns is true, such as ``"year >= 1999 and lang in ('go', 'rust')"``, or a filter in Qdrant's
+            form (docs/filters.md); those of a mask, such as a Series of bool; or those of ids. As many
+            integers as there are vectors, all 0 or 1, can be mask or ids and are refused. Or a filter
+            for each query: a list of m of these, None for all vectors, or a bool array (m, n). Queries
+            with equal filters are searched together. Of an index whose ids are texts, a list of texts
+            is ids.
         exclude_self : bool
             That query j is row j of the vectors and does not find itself. Other queries are refused:
             what they may not return is named by `exclude`.
@@ -443,7 +489,7 @@ class Index:
         if published is not None:
             fields["published"] = published_options(published)
         if m == 0 or len(self) == 0:
-            return self._without_search(given.rows, width, own)
+            return self._without_search(given.rows, width, own, self._covers(given, fields, arrays, width))
         if width < 2**63:  # the worker refuses others
             _capacity.check_answers(width, m, len(self), 0 if self._ids is None else self._ids.dtype.itemsize)
         reply, out = self._call(
@@ -454,7 +500,7 @@ class Index:
             deadline=deadline,
             names=wanted.names,
         )
-        return self._result(reply, out, width, own)
+        return self._result(reply, out, width, own, self._covers(given, fields, arrays, width))
 
     def range_search(
         self,
@@ -467,7 +513,7 @@ class Index:
         exclude: Lists | None = None,
         max_score: npt.ArrayLike | None = None,
         min_distance: npt.ArrayLike | None = None,
-        filter: npt.ArrayLike | None = None,
+        filter: Filter | None = None,
         exclude_self: bool = False,
         query_ids: npt.ArrayLike | None = None,
         limit: int | None = None,
@@ -514,7 +560,8 @@ class Index:
         if limit is not None:
             fields["limit"] = whole(limit, "limit")
         if m == 0 or len(self) == 0:
-            none = self._without_search(given.rows, 0, own)
+            arrays["floors"] = floors
+            none = self._without_search(given.rows, 0, own, self._covers(given, fields, arrays, 0))
             return RangeResult(
                 np.zeros(m + 1, np.int64),
                 none.ids.reshape(-1),
@@ -534,15 +581,88 @@ class Index:
             rows=out["rows"],
             scores64=out["scores64"],
             query_ids=own,
-            **self._described(reply, out["certificates"]),
+            **self._described(reply, out["certificates"], self._covers(given, fields, arrays, 0)),
         )
 
-    def _asked(self, queries: Vectors, name: str = "queries") -> _narrow.Given:
+    def pursuit(
+        self,
+        signals: Vectors,
+        terms: int,
+        *,
+        method: Method = "certain",
+        delta: float = 0.01,
+        nonnegative: bool = False,
+        published: Published | None = None,
+        progress: Progress = None,
+        deadline: Deadline = None,
+    ) -> Pursuit:
+        """Write signals as sums of few vectors, by matching pursuit.
+
+        Each step finds the vector v with the largest |<r, v>|/|v| for the rest r of a signal, and subtracts
+        <r, v>/|v|^2 times v. The metric must be ``cosine``: vectors are found by their directions, and may
+        have any length but 0.
+
+        Parameters
+        ----------
+        signals : array (m, d) or (d,)
+            Converted as the vectors of the index are. NaN and infinite values are refused.
+        terms : int
+            The greatest number of terms of a signal. A signal of which nothing is left has fewer; where
+            there are more terms than vectors, vectors recur.
+        method, delta
+            Of the searches. By ``certain``, the default, and ``exact`` every step takes the best vector
+            for the rest as float32 holds its direction; by others a signal has a step that does not with
+            probability at most delta.
+        nonnegative : bool
+            That coefficients are positive, as published. Otherwise each step searches for the rest and
+            for its opposite.
+        published : dict, optional
+            Options of a published method, as of `search`.
+        progress, deadline
+            As in `search`; a pursuit that its deadline ends is an error.
+
+        Returns
+        -------
+        Pursuit
+
+        Raises
+        ------
+        ValueError
+            If an argument is wrong (`BadInput`); the message names it, and the row.
+        DeadlineExceeded
+            If the pursuit took longer than the deadline.
+
+        Examples
+        --------
+        >>> import numpy as np, thresher
+        >>> with thresher.Index([[2.0, 0, 0], [0, 4, 0], [1, 1, 1]], metric="cosine") as index:
+        ...     found = index.pursuit([6, 4, 0], terms=2)
+        >>> found.rows.tolist(), found.coefficients.round(6).tolist()
+        ([[0, 1]], [[3.0, 1.0]])
+        """
+        given = self._asked(signals, "signals")
+        fields: dict[str, Any] = {
+            "terms": whole(terms, "terms"),
+            "method": text(method, "method"),
+            "delta": probability(delta, "delta"),
+        }
+        if flag(nonnegative, "nonnegative"):
+            fields["nonnegative"] = True
+        if published is not None:
+            fields["published"] = published_options(published)
+        reply, out = self._call("pursuit", fields, {"signals": given.rows}, progress=progress, deadline=deadline)
+        found = pursuit_of(reply, out, given.rows)
+        return Pursuit(ids=self._named(found["rows"]), **found)
+
+    def _asked(self, queries: Vectors, name: str = "queries", *, one: bool = True) -> _narrow.Given:
         """Return queries as the worker takes them, relative to what the vectors are.
 
         The columns of a data frame go by the names of the vectors'.
         """
-        return _arrays.given(queries, name, self.dim or None, one=True, columns=self._columns, origin=self._origin)
+        if self.dtype == "float64":
+            rows = _arrays.table(queries, name, self.dim or None, one=one, columns=self._columns)
+            return _narrow.doubled(rows, name)._replace(given=rows)
+        return _arrays.given(queries, name, self.dim or None, one=one, columns=self._columns, origin=self._origin)
 
     def _request(
         self,
@@ -553,7 +673,7 @@ class Index:
         exclude: Lists | None,
         wanted: Limits,
         candidates: Lists | None,
-        filter: npt.ArrayLike | None,
+        filter: Filter | None,
         exclude_self: bool,
         plan: str | None,
         threads: int | None = None,
@@ -573,13 +693,82 @@ class Index:
         for name, value in (("exclude", exclude), ("candidates", candidates)):
             if value is not None:
                 arrays[f"{name}_lims"], arrays[name] = self._lists(value, name, m)
-        if filter is not None:
+        if (each := self._filter_each(filter, m)) is not None:
+            arrays["filter_lims"], arrays["filter"], arrays["filter_of"] = each
+        elif isinstance(filter, (str, dict)):
+            arrays["filter"] = self._selected(filter)
+        elif type(filter).__module__.startswith("polars") and type(filter).__name__ == "Expr":
+            raise TypeError(
+                "filter: an expression of polars says nothing without its frame; frame.select(expression).to_series() "
+                "is a mask"
+            )
+        elif filter is not None:
             if (mask := _arrays.mask_of(filter, "filter", (len(self),))) is not None:
                 arrays["mask"] = np.ascontiguousarray(mask)
             else:
-                _forms.refuse_lists(filter, "filter")
                 arrays["filter"] = self._rows_of(filter, "filter")
         return fields, arrays
+
+    def _filter_each(self, filter: Any, m: int) -> tuple[npt.NDArray[Any], ...] | None:
+        """Return lists as CSR and which of them each query has, -1 for none; None of one filter for all queries."""
+        parts: list[Any] = []
+        if isinstance(filter, (list, tuple)):
+            parts = list(filter)
+            texts = self._ids is not None and self._ids.dtype.kind not in "iu"  # then texts are ids
+            own = any(
+                part is None
+                or isinstance(part, (dict, list, tuple))
+                or getattr(part, "ndim", 0) > 0
+                or (isinstance(part, str) and not texts)
+                for part in parts
+            )
+        else:
+            own = hasattr(filter, "tocsr") or getattr(filter, "ndim", 1) > 1
+        if not own:
+            return None
+        listed = bool(parts)
+        if not listed:  # a matrix, whose lists are rows already
+            if getattr(filter, "ndim", 0) == 2 and filter.shape[1] == 1 and filter.dtype != np.bool_:
+                raise _forms.ambiguous("lists of a filter", "filter", "an array of one column")
+            lims, rows = self._lists(filter, "filter", m)
+            parts = [rows[lims[j] : lims[j + 1]].astype(np.int64, copy=False) for j in range(m)]
+        elif len(parts) != m:
+            raise ValueError(f"filter: {len(parts)} filters for {m} queries; a list has one for each query")
+        numbers: dict[object, int] = {}
+        lists: list[npt.NDArray[np.int64]] = []
+        of = np.full(m, -1, np.int64)
+        for j, part in enumerate(parts):
+            if part is None:
+                continue
+            with _of_query(j):
+                key: object = _as_json(part) if isinstance(part, dict) else part
+                if not isinstance(key, str):
+                    if listed:
+                        part = self._filter_of(part)
+                    key = part.tobytes()
+                if key not in numbers:
+                    numbers[key] = len(lists)
+                    lists.append(self._selected(part) if isinstance(part, (str, dict)) else part)
+            of[j] = numbers[key]
+        lims = np.zeros(len(lists) + 1, np.int64)
+        np.cumsum([len(rows) for rows in lists], out=lims[1:])
+        return lims, np.concatenate(lists) if lists else np.empty(0, np.int64), of
+
+    def _filter_of(self, part: Any) -> npt.NDArray[np.int64]:
+        """Return the rows of a mask or of ids, the filter of one query."""
+        if (mask := _arrays.mask_of(part, "filter", (len(self),))) is not None:
+            return np.flatnonzero(mask).astype(np.int64, copy=False)
+        return np.ascontiguousarray(self._rows_of(part, "filter"), np.int64)
+
+    def _selected(self, filter: str | dict[str, Any]) -> npt.NDArray[np.int64]:
+        """Return the rows for which an expression, or a filter in Qdrant's form, is true."""
+        if len(self) == 0:
+            return np.empty(0, np.int64)
+        fields: dict[str, Any] = {"filter": filter}
+        if isinstance(filter, dict):
+            fields = {"filter": _as_json(filter), "json": True}
+        _, out = self._call("filter", fields)
+        return out["rows"]
 
     def _add_k(self, k: npt.ArrayLike, m: int, fields: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> int:
         """Add k to a request, and return the greatest."""
@@ -621,6 +810,13 @@ class Index:
         rows = np.full(table.shape, -1, np.int64)
         if self._ids is not None:
             rows[~none] = self._rows_of(table[~none], "answers", masks=False)
+        elif table.dtype.kind in "OU" and all(isinstance(x, str) and x.isdecimal() for x in table[~none].flat):
+            for at in np.flatnonzero(~none):
+                if len(table.flat[at].lstrip("0")) > 18:  # beyond int64, and every vector
+                    raise ValueError(
+                        f"answers: query {at // max(table.shape[-1], 1)}: {table.flat[at]:.80} is no row number"
+                    )
+            rows[~none] = [int(x) for x in table[~none].flat]  # as databases write them
         elif table.dtype.kind != "i":
             raise TypeError(f"answers: values are {table.dtype}, not row numbers")
         else:
@@ -655,6 +851,7 @@ class Index:
         out: dict[str, npt.NDArray[Any]],
         width: int,
         query_ids: npt.NDArray[Any] | None = None,
+        covers: Queries | None = None,
     ) -> Result:
         rows, scores64 = out["rows"], out["scores64"]
         lacking = width - rows.shape[1]
@@ -671,10 +868,12 @@ class Index:
             rows=rows,
             scores64=scores64,
             query_ids=query_ids,
-            **self._described(reply, out["certificates"]),
+            **self._described(reply, out["certificates"], covers),
         )
 
-    def _described(self, reply: dict[str, Any], records: npt.NDArray[Any]) -> dict[str, Any]:
+    def _described(
+        self, reply: dict[str, Any], records: npt.NDArray[Any], covers: Queries | None = None
+    ) -> dict[str, Any]:
         """Return what results say beside their answers."""
         return {
             "took": reply["took_ms"] / 1e3,
@@ -685,10 +884,48 @@ class Index:
             "_promise": reply["promise"],
             "_names": names_in(self._worker, reply),
             "_own_ids": self._ids is not None,
+            "_covers": covers,
         }
 
+    def _covers(
+        self, given: _narrow.Given, fields: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], k: int
+    ) -> Queries | None:
+        """Return what the answers to a request are for; None of an index that is searched once, and not kept."""
+        if "once" in self._settings or given.given is None or "filter_of" in arrays:
+            return None
+        ks, least = arrays.get("ks"), arrays.get("floors")
+        mask = arrays.get("mask")
+        if "filter" in arrays:
+            mask = np.zeros(len(self), bool)
+            mask[arrays["filter"]] = True
+        kept = None if mask is None else np.packbits(mask.astype(bool), bitorder="little").tobytes()
+        said: dict[str, Any] = {"count": len(given.rows), "metric": self.metric, "k": k}
+        if ks is not None and (ks != ks[:1]).any():
+            said["own_k"] = True
+        if limited := limits_digest(least, arrays.get("ceilings")):
+            said["limits"] = limited
+        if least is not None and not np.isnan(least).all():
+            said["reaching"] = True
+        return Queries(given.given, {**said, "method": fields["method"]}, self._described_shard(), kept)
+
+    def _described_shard(self) -> Shard:
+        """Return the vectors as answers state them; if the worker alone has them, it is asked."""
+        if self._shard is None:
+            some = sampled(len(self))
+            ids = None if self._ids is None else self._ids[some]
+            if self._rows is not None and self._history is None:
+                self._shard = Shard(len(self), self._rows[some], self._origin, ids)
+            else:
+                said, _ = self._call("shard", {} if ids is None else {"ids": [str(i) for i in ids.tolist()]})
+                self._shard = Shard(said["rows"], None, digest=said["digest"])
+        return self._shard
+
     def _without_search(
-        self, queries: npt.NDArray[np.float32], width: int, query_ids: npt.NDArray[Any] | None
+        self,
+        queries: npt.NDArray[np.float32],
+        width: int,
+        query_ids: npt.NDArray[Any] | None,
+        covers: Queries | None,
     ) -> Result:
         """Return the answers to no queries, or to queries of no vectors, which are exact."""
         worker, _ = self._live()
@@ -713,11 +950,18 @@ class Index:
         reply = {"took_ms": 0.0, "saving": 1.0, "promise": promise}
         out: dict[str, npt.NDArray[Any]]
         out = {"rows": rows, "scores64": scores64, "certificates": records}
-        return self._result(reply, out, width, query_ids)
+        return self._result(reply, out, width, query_ids, covers)
 
     # Changes
 
-    def add(self, vectors: Vectors, ids: npt.ArrayLike | None = None, *, progress: Progress = None) -> None:
+    def add(
+        self,
+        vectors: Vectors,
+        ids: npt.ArrayLike | None = None,
+        *,
+        columns: _kept.Table | None = None,
+        progress: Progress = None,
+    ) -> None:
         """Add vectors, whose row numbers follow the others.
 
         The index is built anew, from a copy of all vectors: it costs what building costs, and
@@ -726,24 +970,38 @@ class Index:
         Parameters
         ----------
         vectors : array (a, d)
-            As of the index.
+            As of the index, whose type has to hold their values.
         ids : sequence (a,), optional
             Needed if the index has ids, and only then.
+        columns : mapping or table, optional
+            Of the new vectors, as of the index; what is missing is null. Columns that the index lacks are
+            refused.
         progress
             As in `search`.
         """
-        given = _arrays.given(vectors, "vectors", self.dim or None, columns=self._columns, origin=self._origin)
+        given = _arrays.given(
+            vectors,
+            "vectors",
+            self.dim or None,
+            columns=self._columns,
+            origin=self._origin,
+            keep=True,
+            float64=self.dtype == "float64",
+        )
         more, rounded = given.rows, _rounding(given, self._rounded)
-        if not (fine := np.isfinite(more).all(axis=1)).all():
+        if not (fine := _narrow.finite(more)).all():
             row = int(np.argmin(fine))
             raise _worker.BadInput(f"vectors: row {row}: a value that is not finite", "vectors", row)
+        more = _narrow.fitted(more, self.dtype, "vectors")
         if (ids is None) != (self._ids is None):
             raise ValueError(
                 "ids: the index has ids, so new vectors need them"
                 if ids is None
                 else "ids: the vectors of the index have none"
             )
-        joined = None
+        if columns is not None and self._kept is None and not self.columns:
+            raise ValueError("columns: the vectors of the index have none")
+        joined, own = None, None
         if self._ids is not None:
             own = _ids.as_ids(ids)
             if len(self) == 0:
@@ -754,22 +1012,125 @@ class Index:
                 raise TypeError(f"ids: values are {own.dtype}, those of the index {self._ids.dtype}")
             joined = self._ids
             if own.size:
-                joined = _ids.checked_ids(_ids.joined_ids(self._ids, own), len(self) + len(more))
+                joined = _ids.checked_ids(_ids.joined_ids([self._ids, own]), len(self) + len(more))
         if len(more) == 0:
             return
-        if self._rows is None:
-            self._change("add", {"vectors": more}, joined, progress, rounded)
+        if self._history is not None:
+            self._write(np.arange(len(self), len(self) + len(more)), more, own, given)
             return
-        rows = _worker.empty((len(self) + len(more), more.shape[1]), np.float32)
+        if self._rows is None:
+            arrays: dict[str, npt.NDArray[Any]] = {"vectors": more}
+            if (own_columns := _kept.keep(columns, len(more))) is not None:
+                arrays["columns"] = own_columns
+            self._change("add", arrays, joined, progress, rounded)
+            return
+        described = _kept.grown(self._kept, None, columns, len(more))
+        rows = _worker.empty((len(self) + len(more), more.shape[1]), more.dtype)
         if len(self) > 0:
             rows[: len(self)] = self._rows
         rows[len(self) :] = more
-        self._replace(rows, joined, progress, rounded)
+        self._replace(rows, joined, described, progress, rounded)
+
+    def upsert(self, ids: npt.ArrayLike, vectors: Vectors) -> int:
+        """Write vectors under their ids: replace those that are there, and add the others.
+
+        The index is not built anew: the vectors are written beside it, are in the next search, and are merged with
+        it in the background. `recall`, `certify`, `verify`, graphs, pairs, pursuits and `save` prepare what is there
+        now once, at the first of them after a change. An opened file stays as it is.
+
+        Parameters
+        ----------
+        ids : sequence (u,)
+            All different, of the kind that the index has. Without ids, row numbers: of those that are there, or
+            those that follow them.
+        vectors : array (u, d)
+            As of the index.
+
+        Returns
+        -------
+        int
+            How many were replaced. These keep their rows; the others follow, in the order in which they are given.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If an argument is wrong; the message names row and id. Nothing was written then.
+
+        Notes
+        -----
+        This process keeps a copy of each vector that was written, for the case that the worker dies or the index
+        is pickled.
+
+        Examples
+        --------
+        >>> import numpy as np, thresher
+        >>> with thresher.Index(np.eye(3), ids=["a", "b", "c"], metric="ip") as index:
+        ...     replaced = index.upsert(["b", "d"], [[0, 5, 0], [0, 4, 0]])
+        ...     index.remove("a")
+        ...     replaced, index.search([0, 1, 0], 2).ids.tolist(), index.ids.tolist()
+        (1, [['b', 'd']], ['b', 'c', 'd'])
+        """
+        given = _arrays.given(vectors, "vectors", self.dim or None, columns=self._columns, origin=self._origin)
+        own = _ids.checked_ids(ids, len(given.rows))
+        if own is None:
+            raise TypeError("ids: None; each vector needs one")
+        if not (fine := np.isfinite(given.rows).all(axis=1)).all():
+            row = int(np.argmin(fine))
+            raise _worker.BadInput(
+                f"vectors: row {row}, id {own[row].item()!r}: a value that is not finite", "vectors", row
+            )
+        if self._closed:
+            raise ValueError("index: closed")
+        if self._rebuilt():
+            what = "columns" if self.columns else f"vectors of {self._info['dtype']}"
+            raise ValueError(f"index: it has {what}, which `add` and `remove` write and `upsert` does not")
+        if len(own) == 0:
+            return 0
+        kind = "i" if self._ids is None else self._ids.dtype.kind
+        if len(self) > 0 and (own.dtype.kind == "U") != (kind == "U"):
+            theirs = "row numbers" if self._ids is None else self._ids.dtype
+            raise TypeError(f"ids: values are {own.dtype}, those of the index {theirs}")
+        changes = self._history or _changes.Changes(len(self))
+        rows = changes.rows_of(self._ids, own)
+        order, rows = _changes.places(rows, own, self._ids, len(self))
+        if len(self) == 0:
+            first = _worker.empty(given.rows.shape, np.float32)
+            first[:] = given.rows[order]
+            self._replace(first, None if self._ids is None else own, None, None, _rounding(given))
+            return 0
+        replaced = int(np.count_nonzero(rows < len(self)))
+        self._history = changes
+        self._write(rows, given.rows[order], None if self._ids is None else own[order[replaced:]], given)
+        return replaced
+
+    def _rebuilt(self) -> bool:
+        """Return whether a change builds the index anew: segments have neither columns nor float64."""
+        return bool(self.columns) or self._info["dtype"] == "float64"
+
+    def _write(
+        self,
+        rows: npt.NDArray[np.int64],
+        vectors: npt.NDArray[np.float32],
+        added: npt.NDArray[Any] | None,
+        given: _narrow.Given,
+    ) -> None:
+        """Write vectors to rows; those that are added, with ids if the index has any, come last."""
+        assert self._history is not None
+        arrays: dict[str, npt.NDArray[Any]] = {"vectors": np.ascontiguousarray(vectors), "rows": rows}
+        info, _ = self._call("upsert", _rounding(given), arrays)
+        self._history.write(rows, vectors, added, _rounding(given, self._history.rounding))
+        if added is not None:
+            self._ids = _changes.joined(self._ids, added)
+        self._changed(info)
+
+    def _changed(self, info: dict[str, Any]) -> None:
+        """Take over the description of the vectors after a change."""
+        self._info, self._sorter, self._shard = info, None, None
 
     def remove(self, ids: npt.ArrayLike, *, progress: Progress = None) -> None:
         """Remove vectors. Without ids, row numbers behind a removed one move up.
 
-        The index is built anew from a copy of what remains, of which there must be some.
+        The index is not built anew: see `upsert`. Some vectors must remain.
 
         Parameters
         ----------
@@ -783,30 +1144,40 @@ class Index:
             return
         if len(gone) == len(self):
             raise ValueError(f"ids: all {len(self)} vectors; an index has at least one")
-        keep = np.ones(len(self), bool)
-        keep[gone] = False
-        kept = None if self._ids is None else self._ids[keep]
-        if self._rows is None:
-            self._change("remove", {"rows": gone}, kept, progress, self._rounded)
+        if self._rebuilt() or (self._history is None and self._info["dtype"] != "float32"):
+            keep = np.ones(len(self), bool)
+            keep[gone] = False
+            kept = None if self._ids is None else self._ids[keep]
+            if self._rows is None:
+                self._change("remove", {"rows": gone}, kept, progress, self._rounded)
+                return
+            rows = _worker.empty((len(self) - len(gone), self.dim), self._rows.dtype)
+            np.compress(keep, self._rows, axis=0, out=rows)
+            self._replace(rows, kept, _kept.grown(self._kept, np.flatnonzero(keep), None, 0), progress, self._rounded)
             return
-        rows = _worker.empty((len(self) - len(gone), self.dim), np.float32)
-        np.compress(keep, self._rows, axis=0, out=rows)
-        self._replace(rows, kept, progress, self._rounded)
+        info, _ = self._call("delete", {}, {"rows": gone}, progress=progress)
+        if self._history is None:
+            self._history = _changes.Changes(len(self))
+        self._history.remove(gone, None if self._ids is None else self._ids[gone])
+        if self._ids is not None:
+            self._ids = np.delete(self._ids, gone)
+        self._changed(info)
 
     def _replace(
         self,
-        rows: npt.NDArray[np.float32],
+        rows: npt.NDArray[Any],
         ids: npt.NDArray[Any] | None,
+        columns: _kept.Kept,
         progress: Progress,
         rounded: dict[str, Any],
     ) -> None:
         """Build from other rows; the index is as it was if that fails."""
-        before, finalizer = (self._rows, self._ids, self._rounded), self._finalizer
-        self._rows, self._ids, self._rounded = rows, ids, rounded
+        before, finalizer = (self._rows, self._ids, self._kept, self._rounded), self._finalizer
+        self._rows, self._ids, self._kept, self._rounded = rows, ids, columns, rounded
         try:
             self._begin(progress)
         except BaseException:
-            self._rows, self._ids, self._rounded = before
+            self._rows, self._ids, self._kept, self._rounded = before
             raise
         finalizer()
 
@@ -832,7 +1203,8 @@ class Index:
         Parameters
         ----------
         path : path
-            Ending in ``.thresher``. Ids go to a file beside it, which ends in ``.thresher.ids.npz``.
+            Ending in ``.thresher``. Ids go to a file beside it, which ends in ``.thresher.ids.npz``, and columns
+            to one that ends in ``.thresher.columns``.
         overwrite : bool
             Whether a file that exists is replaced.
         progress
@@ -848,7 +1220,7 @@ class Index:
             raise ValueError(f"path: {name} does not end in .thresher")
         names = name + _ids.SUFFIX
         if not overwrite:
-            for existing in (name, names):
+            for existing in (name, names, name + ".columns"):
                 if os.path.lexists(existing):
                     raise FileExistsError(f"path: {existing} exists; overwrite=True replaces it")
         fields = {"path": name, "force": overwrite}
@@ -865,11 +1237,13 @@ class Index:
     @classmethod
     def open(
         cls,
-        path: str | os.PathLike[str],
+        path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
         *,
         metric: Metric | None = None,
+        dtype: DType | None = None,
         column: str | None = None,
         ids: str | None = None,
+        columns: str | Sequence[str] | None = None,
         header: Literal["yes", "no"] | None = None,
         basis: str | None = None,
         seed: int | None = None,
@@ -882,16 +1256,25 @@ class Index:
 
         Parameters
         ----------
-        path : path
+        path : path, or list of paths
             A file ``.thresher``, which is mapped, not read; or vectors as ``.npy`` (mapped, too),
-            npz, fvecs, bvecs, fbin, u8bin, JSONL, CSV, Parquet, Arrow or safetensors. The worker
+            npz, fvecs, bvecs, fbin, f16bin, u8bin, i8bin, JSONL, CSV, Parquet, Arrow or safetensors. The worker
             streams these into a file without a name in the folder for temporary files, which takes
             what vectors and codes take, and maps it; no process holds them in memory of its own.
+            A folder, a pattern such as ``part-*.parquet``, names separated by commas, and a list stand
+            for several files of one format, dimension and type, which are read one after the other, and
+            whose ids are all different. Files of a folder or a pattern are in the order of their names
+            (part-2 before part-10).
         metric, basis, seed
             Of vectors, which need a metric; a saved index has its own, and others are refused.
+        dtype : {"float32", "float64"}, optional
+            How vectors of float64 are kept, as of the index; a saved index has its own. Numbers in text are rounded.
         column, ids : str, optional
             The column or array of the vectors, and that of their ids. Of CSV `column` may also
             list columns with a coordinate each, separated by commas, or be a pattern such as ``d*``.
+        columns : str or sequence of str, optional
+            Other columns of the file, by which filters select; ``"all"`` stands for all. A saved index has all
+            that it was saved with, without this. Of files in folders such as ``year=2024`` these are columns.
         header : "yes" or "no", optional
             Whether the first line of CSV names the columns. Without it lines of texts do, and those
             that count 0,1,2,.. or 1,2,3,..
@@ -899,9 +1282,7 @@ class Index:
             As of the index.
         """
         self = cls.__new__(cls)
-        name = file_name(path)
-        if not os.path.exists(name):
-            raise FileNotFoundError(errno.ENOENT, "path: there is no such file", name)
+        name = vector_files(path)
         given = {
             "column": column,
             "ids": ids,
@@ -909,6 +1290,7 @@ class Index:
             "basis": basis,
             "seed": seed,
             "metric": None if metric is None else metric_name(metric),
+            "dtype": None if dtype is None else dtype_name(dtype),
         }
         self._settings = {
             "device": text(device, "device"),
@@ -916,7 +1298,10 @@ class Index:
         }
         if threads is not None:
             self._settings["threads"] = whole(threads, "threads")
+        if columns is not None:
+            self._settings["columns"] = _kept.names_of(columns)
         self._path, self._rows, self._ids, self._columns, self._origin = name, None, None, None, None
+        self._kept = None
         self._begin(progress, deadline)
         if self._ids is None and os.path.exists(name + _ids.SUFFIX):
             with np.load(name + _ids.SUFFIX, allow_pickle=False) as saved:
@@ -931,19 +1316,21 @@ class Index:
     # Life
 
     _closed = False
+    _history: _changes.Changes | None = None  # since the vectors were built or opened
     _lock: tuple[int, threading.Lock] = (0, threading.Lock())
-    _rows: npt.NDArray[np.float32] | None  # relative to the origin
+    _rows: npt.NDArray[Any] | None  # relative to the origin
     _origin: _narrow.Origin
     _rounded: dict[str, Any]  # fields of a build
     _columns: _columns.Names
     _ids: npt.NDArray[Any] | None
+    _kept: _kept.Kept = None  # of an index whose rows this process has
 
     def close(self) -> None:
         """Free the memory of the index. Searches in progress end first; later ones are an error."""
         if not self._closed:
             self._closed = True
             self._finalizer()
-            self._rows = None
+            self._rows = self._history = None
 
     def __enter__(self) -> Index:
         if self._closed:
@@ -959,8 +1346,28 @@ class Index:
         if self._rows is None and self._path is None:
             raise TypeError("index: its vectors are in the worker alone; save it, and open it there")
         rows = None if self._rows is None else np.asarray(self._rows)
-        given = (self._origin, self._rounded)
-        return _restored, (self._settings, self._path, rows, self._ids, self._columns, *given)
+        given = (self._ids, self._columns, self._origin, self._rounded)
+        return _restored, (self._settings, self._path, rows, *given, self._history, self._kept)
+
+
+@contextmanager
+def _of_query(query: int) -> Iterator[None]:
+    """Say of which query a filter is wrong."""
+    try:
+        yield
+    except (TypeError, ValueError) as e:
+        said = f"filter: query {query}: {str(e).removeprefix('filter: ')}"
+        if isinstance(e, _worker.BadInput):
+            raise _worker.BadInput(said, e.argument, query) from None
+        raise type(e)(said) from None
+
+
+def _as_json(filter: dict[str, Any]) -> str:
+    """Return a filter in Qdrant's form as text."""
+    try:
+        return json.dumps(filter, allow_nan=False)
+    except (TypeError, ValueError) as e:
+        raise type(e)(f"filter: {e}") from None
 
 
 def names_in(worker: _worker.Worker, reply: dict[str, Any]) -> dict[str, list[str]]:
@@ -976,19 +1383,21 @@ def names_in(worker: _worker.Worker, reply: dict[str, Any]) -> dict[str, list[st
 def _restored(
     settings: dict[str, Any],
     path: str | None,
-    rows: npt.NDArray[np.float32] | None,
+    rows: npt.NDArray[Any] | None,
     ids: npt.NDArray[Any] | None,
     columns: _columns.Names = None,
     origin: _narrow.Origin = None,
     rounded: dict[str, Any] | None = None,
+    changes: _changes.Changes | None = None,
+    kept: _kept.Kept = None,
 ) -> Index:
     """Return an index that was pickled."""
     if path is None or not path.endswith(".thresher"):
         settings = {"metric": "ip", **settings}  # pickled when this was the default
     index = Index.__new__(Index)
-    index._origin, index._rounded = origin, rounded or {}
+    index._origin, index._rounded, index._history, index._kept = origin, rounded or {}, changes, kept
     index._settings, index._path, index._ids, index._columns = settings, path, ids, columns
-    index._rows = None if rows is None else shared_rows(rows, "vectors").rows
+    index._rows = None if rows is None else shared_rows(rows, "vectors", float64=True).rows
     index._begin()
     return index
 
@@ -1000,12 +1409,12 @@ def _rounding(given: _narrow.Given, before: dict[str, Any] | None = None) -> dic
     return {"rounded": {"values": values, "largest": max(given.largest, old["largest"])}} if values else {}
 
 
-def shared_rows(value: Vectors, name: str, *, centre: bool = False) -> _narrow.Given:
+def shared_rows(value: Vectors, name: str, *, centre: bool = False, float64: bool = False) -> _narrow.Given:
     """Return vectors where the worker can read them: copied once into shared memory, unless they are there."""
-    given = _arrays.given(value, name, centre=centre, allocate=_worker.empty)
+    given = _arrays.given(value, name, centre=centre, keep=True, float64=float64, allocate=_worker.empty)
     rows = given.rows
     if len(rows) > 0 and not _worker.shared(rows):
-        copy = _worker.empty(rows.shape, np.float32)
+        copy = _worker.empty(rows.shape, rows.dtype)
         np.copyto(copy, rows)
         return given._replace(rows=copy)
     return given

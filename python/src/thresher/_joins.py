@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from thresher import _arrays
 from thresher._arguments import (
     Deadline,
     Device,
+    DType,
     Method,
     Metric,
     Published,
@@ -51,6 +51,7 @@ def neighbours(
     k: int,
     *,
     metric: Metric | None = None,
+    dtype: DType = "float32",
     method: Method = "certain",
     delta: float = 0.01,
     published: Published | None = None,
@@ -63,7 +64,7 @@ def neighbours(
     deadline: Deadline = None,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.floating[Any]], dict[str, Any], str]:
     """Return lims (n + 1,), rows and scores of the neighbours of each vector, a certificate and the metric."""
-    index, own = as_index(vectors, metric, seed=seed, device=device, progress=progress, deadline=deadline)
+    index, own = as_index(vectors, metric, dtype=dtype, seed=seed, device=device, progress=progress, deadline=deadline)
     try:
         if len(index) < 2:
             raise ValueError("vectors: one row; a graph has at least two")
@@ -101,6 +102,7 @@ def knn_graph(
     k: int,
     *,
     metric: Metric | None = None,
+    dtype: DType = "float32",
     method: Method = "certain",
     delta: float = 0.01,
     symmetric: bool = False,
@@ -122,8 +124,8 @@ def knn_graph(
         At least two. A vector is no neighbour of itself; duplicates of it are.
     k : int
         How many neighbours each has; n - 1 at most.
-    metric, seed, device, progress, deadline
-        As in `Index`; an Index has its own metric. By inner products of vectors of different
+    metric, dtype, seed, device, progress, deadline
+        As in `Index`; an Index has its own metric and type. By inner products of vectors of different
         norms a `MetricWarning` says that long vectors are near to all.
     method, delta
         By ``certain``, the default, no row of the graph is wrong.
@@ -157,6 +159,7 @@ def knn_graph(
         vectors,
         k,
         metric=metric,
+        dtype=dtype,
         method=method,
         delta=delta,
         published=published,
@@ -259,6 +262,7 @@ def pairs(
     *,
     max_distance: float | None = None,
     metric: Metric | None = None,
+    dtype: DType = "float32",
     method: Method = "certain",
     delta: float = 0.01,
     max_pairs: int | None = None,
@@ -279,8 +283,8 @@ def pairs(
         cosine above 1, is an error.
     others : array (o, d), optional
         What the vectors are compared with.
-    metric, seed, device, progress, deadline
-        As in `Index`; an Index has its own metric. By inner products of vectors of different
+    metric, dtype, seed, device, progress, deadline
+        As in `Index`; an Index has its own metric and type. By inner products of vectors of different
         norms a `MetricWarning` says that long vectors are near to all.
     method, delta
         By ``certain``, the default, no pair is missing; by ``adaptive`` each with probability at
@@ -292,7 +296,7 @@ def pairs(
     -------
     Pairs
     """
-    index, own = as_index(vectors, metric, seed=seed, device=device, progress=progress, deadline=deadline)
+    index, own = as_index(vectors, metric, dtype=dtype, seed=seed, device=device, progress=progress, deadline=deadline)
     try:
         max_pairs = renamed("most", most, "max_pairs", max_pairs)
         wanted, called = reach(index.metric, min_score, max_distance)
@@ -309,7 +313,7 @@ def pairs(
         arrays: dict[str, npt.NDArray[Any]] = {}
         columns = len(index)
         if others is not None:
-            given = _arrays.given(others, "others", index.dim, columns=index._columns, origin=index._origin)
+            given = index._asked(others, "others", one=False)
             arrays["others"], columns = given.rows, len(given.rows)
             if given.changes is not None and given.changes.any():
                 arrays["changes"] = given.changes

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from thresher import _arrays, _capacity, _devices, _narrow, _scan, _worker
+from thresher import _arrays, _capacity, _devices, _narrow, _scan, _scan64, _worker
 from thresher._arguments import (
     Deadline,
     Device,
+    DType,
     Method,
     Metric,
+    dtype_name,
     explained,
     metric_name,
     probability,
@@ -42,6 +44,7 @@ def knn(
     method: Method = "auto",
     delta: float = 0.01,
     *,
+    dtype: DType = "float32",
     seed: int | None = None,
     device: Device = "auto",
     threads: int | None = None,
@@ -68,7 +71,7 @@ def knn(
         with probability at most delta; ``exact`` and ``certain`` are never wrong.
     delta : float
         Allowed probability that a query's answer is wrong.
-    seed, device, threads, progress, deadline
+    dtype, seed, device, threads, progress, deadline
         As in `Index` and `Index.search`. The deadline holds for building and search together.
 
     Returns
@@ -98,6 +101,7 @@ def knn(
     begun, limit = time.monotonic(), seconds(deadline)
     k = whole(k, "k")
     columns = vectors._columns if isinstance(vectors, Index) else names_of(vectors, "vectors")
+    dtype = dtype_name(dtype)
     rows = _arrays.table(queries, "queries", one=True, columns=columns)
     if deadline is None and not progress and _as_they_lie(rows, vectors):
         settings = {"device": text(device, "device"), "method": text(method, "method"), "delta": delta}
@@ -106,8 +110,19 @@ def knn(
         if threads is not None:
             settings["threads"] = whole(threads, "threads")
         return _in_one_call(_narrow.narrowed(rows, "queries").rows, vectors, k, metric_name(metric), settings)
+    plain = deadline is None and not progress and seed is None and threads is None and method in _EXACT
+    if dtype == "float64" and plain and device in _HERE and _as_they_lie(rows, vectors, np.dtype(np.float64)):
+        found = _scanned(_narrow.doubled(rows, "queries").rows, vectors, k, metric_name(metric))
+        if found is not None:
+            return found
     wanted = once(rows, k, method)
-    own_settings: dict[str, Any] = {"seed": seed, "device": device, "progress": progress, "deadline": deadline}
+    own_settings: dict[str, Any] = {
+        "dtype": dtype,
+        "seed": seed,
+        "device": device,
+        "progress": progress,
+        "deadline": deadline,
+    }
     index, own = as_index(vectors, metric, once=wanted, threads=threads, **own_settings)
     try:
         if limit is not None:
@@ -130,13 +145,25 @@ def knn(
 _EXACT, _HERE = ("auto", "exact", "certain"), ("auto", "cpu")
 
 
-def _as_they_lie(queries: npt.NDArray[Any], vectors: Any) -> bool:
+def _as_they_lie(queries: npt.NDArray[Any], vectors: Any, dtype: npt.DTypeLike = np.float32) -> bool:
     """Tell whether vectors need no conversion, and there is something to search."""
-    if not isinstance(vectors, np.ndarray) or isinstance(vectors, np.ma.MaskedArray) or vectors.dtype != np.float32:
+    if not isinstance(vectors, np.ndarray) or isinstance(vectors, np.ma.MaskedArray) or vectors.dtype != dtype:
         return False
     if vectors.ndim != 2 or not vectors.flags.c_contiguous or not vectors.dtype.isnative:
         return False
     return vectors.size > 0 and len(queries) > 0 and queries.shape[1] == vectors.shape[1]
+
+
+def _scanned(
+    queries: npt.NDArray[np.float64], vectors: npt.NDArray[np.float64], k: int, metric: str
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]] | None:
+    """Return the answers of a scan here of vectors kept as float64; None if the worker should answer."""
+    m, (n, dim) = len(queries), vectors.shape
+    if not (1 <= k < 2**63 and _scan64.pays64(m, n, dim, min(k, n), False)):
+        return None
+    _capacity.check_answers(k, m, n)
+    found = _scan64.scan64(queries, np.asarray(vectors), min(k, n), metric)
+    return found if found is None or k <= n else _scan.padded(*found, k)
 
 
 def _in_one_call(
@@ -186,6 +213,8 @@ def as_index(
         return Index(vectors, metric=metric, _once=once, **settings), True
     if metric is not None and metric_name(metric) != vectors.metric:
         raise ValueError(f"metric: {metric!r} is asked for, and {name} is an index by {vectors.metric!r}")
+    if dtype_name(settings.get("dtype", "float32")) == "float64" and "rounded" in vectors.info:
+        raise ValueError(f"dtype: 'float64' is asked for, and {name} is an index that rounded its vectors to float32")
     return vectors, False
 
 

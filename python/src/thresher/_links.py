@@ -26,8 +26,9 @@ __all__ = ["SIGNALS", "PipeLink", "SocketLink", "sigmask", "socket_pair"]
 _POLL = 200e-6
 _LEAST_PENALTY, _MOST_PENALTY = 4, 64
 
-# What one read of a calling thread receives at most, and descriptors with it.
-_RECEIVED, _RIGHTS = 1 << 16, 64
+# What one read of a calling thread receives at most, and descriptors with it: a frame with the largest arrays that
+# travel in frames (docs/worker.md, "Replies"), so that it need not read twice.
+_RECEIVED, _RIGHTS = 100 << 10, 64
 
 # The most bytes of a frame that is sent at once.
 _MOST_AT_ONCE = 32 << 10

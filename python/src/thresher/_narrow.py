@@ -8,11 +8,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Given", "Origin", "narrowed", "rests"]
+__all__ = ["BFLOAT16", "Given", "Origin", "doubled", "finite", "fitted", "name_of", "narrowed", "rests", "widened"]
 
 FloatRows = npt.NDArray[np.float32]
 Origin = npt.NDArray[np.float64] | None
 """A point (d,) that rows are relative to, in float64; None is zero."""
+
+BFLOAT16 = np.dtype([("bfloat16", "u2")])
+"""bfloat16, of which numpy has no type, as the upper halves of float32."""
+
+# Types in which vectors are kept as they were given, by name; all others become float32.
+_KEPT = {"float16": np.dtype(np.float16), "bfloat16": BFLOAT16, "int8": np.dtype(np.int8), "uint8": np.dtype(np.uint8)}
 
 _BLOCK = 1 << 18  # values that are rounded at a time
 _SAMPLE = 1024  # most rows that an origin is chosen by
@@ -22,10 +28,11 @@ _FAR = 4  # an origin serves a column whose median is so many times its spread f
 class Given(NamedTuple):
     """Rows as the worker takes them, and what making them so changed."""
 
-    rows: FloatRows
+    rows: npt.NDArray[Any]  # float32, unless their own type is kept
     origin: Origin = None
     changes: npt.NDArray[np.float64] | None = None  # the largest change of each row; None if none can have one
     values: int = 0  # how many were changed
+    given: npt.NDArray[Any] | None = None  # the rows as they were given, if the caller wants them
 
     @property
     def queries(self) -> dict[str, npt.NDArray[Any]]:
@@ -46,6 +53,8 @@ def narrowed(
     *,
     origin: Origin = None,
     centre: bool = False,
+    keep: bool = False,
+    float64: bool = False,
     allocate: Callable[[tuple[int, ...], npt.DTypeLike], npt.NDArray[Any]] = np.empty,
 ) -> Given:
     """Return rows (n, d) of real numbers in C-contiguous float32.
@@ -64,22 +73,55 @@ def narrowed(
     centre
         Whether rows of a type that float32 does not hold may have an origin of their own: for
         metrics that only depend on differences.
+    keep
+        Whether rows of a narrower type in which vectors are kept stay in it, unless they have an origin.
+    float64
+        Whether rows of float64 stay in it, and are refused if they are of a wider type.
     allocate
         Where a copy goes, if one is needed: a function of shape and dtype.
     """
-    wide = array.dtype.itemsize > (2 if array.dtype.kind in "iu" else 4)
-    if not wide and origin is None:
+    if float64 and array.dtype.kind == "f" and array.dtype.itemsize >= 8:
+        return Given(_doubled(array, name, allocate))
+    if keep and origin is None and (own := array.dtype.newbyteorder("=")) in _KEPT.values():
+        if array.dtype.isnative and array.flags.c_contiguous:
+            return Given(array)
+        rows = allocate(array.shape, own)
+        np.copyto(rows, array)
+        return Given(rows)
+    array = widened(array)
+    long = array.dtype.itemsize > (2 if array.dtype.kind in "iu" else 4)
+    if not long and origin is None:
         if array.dtype == np.float32 and array.dtype.isnative and array.flags.c_contiguous:
             return Given(array)
         rows = allocate(array.shape, np.float32)
         np.copyto(rows, array, casting="unsafe")
         return Given(rows)
     rows = allocate(array.shape, np.float32)
-    own = _chosen(array) if wide and centre and origin is None else origin
-    given = _rounded(array, rows, name, own, wide)
-    if given.values and origin is None and own is not None and _held(array):
-        return _rounded(array, rows, name, None, wide)  # the origin would change what float32 holds
+    near = _chosen(array) if long and centre and origin is None else origin
+    given = _rounded(array, rows, name, near, long)
+    if given.values and origin is None and near is not None and _held(array):
+        return _rounded(array, rows, name, None, long)  # the origin would change what float32 holds
     return given
+
+
+def _doubled(
+    array: npt.NDArray[Any],
+    name: str,
+    allocate: Callable[[tuple[int, ...], npt.DTypeLike], npt.NDArray[Any]] = np.empty,
+) -> npt.NDArray[np.float64]:
+    """Return numbers as C-contiguous float64, as they are if they are so; those that it does not hold are refused."""
+    if array.dtype.kind == "f" and array.dtype.itemsize > 8:
+        raise ValueError(f"{name}: values are {array.dtype}, which float64 does not hold; round them by .astype(float)")
+    if array.dtype == np.float64 and array.dtype.isnative and array.flags.c_contiguous:
+        return array
+    rows = allocate(array.shape, np.dtype(np.float64))
+    np.copyto(rows, _doubles(array, name, 0, "float64"))
+    return rows
+
+
+def doubled(array: npt.NDArray[Any], name: str) -> Given:
+    """Return rows (n, d) of real numbers in C-contiguous float64, which queries of vectors kept so are."""
+    return Given(_doubled(widened(array), name))
 
 
 def _rounded(array: npt.NDArray[Any], rows: FloatRows, name: str, origin: Origin, wide: bool) -> Given:
@@ -102,6 +144,49 @@ def _rounded(array: npt.NDArray[Any], rows: FloatRows, name: str, origin: Origin
         values += int(np.count_nonzero(change))
         change.max(axis=1, initial=0.0, out=changes[start : start + step])
     return Given(rows, origin, changes, values)
+
+
+def name_of(kind: np.dtype[Any]) -> str:
+    """Return the name of the type in which vectors of a numpy type are kept."""
+    if kind == np.float64:
+        return "float64"
+    return next((name for name, kept in _KEPT.items() if kept == kind), "float32")
+
+
+def widened(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return BFLOAT16 in float32; numbers of another type as they are."""
+    if array.dtype != BFLOAT16:
+        return array
+    wide: FloatRows = (array["bfloat16"].astype(np.uint32) << 16).view(np.float32)
+    return wide
+
+
+def finite(rows: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Tell of each row whether its values are finite."""
+    if rows.dtype == BFLOAT16:
+        return np.asarray((rows["bfloat16"] & 0x7F80 != 0x7F80).all(axis=1))
+    return np.asarray(np.isfinite(rows).all(axis=1))
+
+
+def fitted(rows: npt.NDArray[Any], kind: str, name: str) -> npt.NDArray[Any]:
+    """Return rows in the type of that name, in which vectors are kept; values that it does not hold are refused."""
+    if kind == "float64":
+        return _doubled(widened(rows), name)
+    to = _KEPT.get(kind, np.dtype(np.float32))
+    if rows.dtype == to:
+        return rows
+    wide = np.ascontiguousarray(widened(rows), np.float32)
+    if to == np.float32:
+        return wide
+    with np.errstate(over="ignore", invalid="ignore"):
+        narrow = (wide.view(np.uint32) >> 16).astype(np.uint16).view(BFLOAT16) if to == BFLOAT16 else wide.astype(to)
+    if (lost := widened(narrow) != wide).any():
+        row, col = np.argwhere(lost)[0]
+        raise ValueError(
+            f"{name}: row {row}, column {col} is {wide[row, col]:g}, which {kind}, the type in which the index keeps "
+            "its vectors, does not hold; round it yourself, or build an index of float32"
+        )
+    return narrow
 
 
 def rests(array: npt.NDArray[Any], rows: FloatRows, origin: Origin) -> FloatRows:
@@ -128,7 +213,7 @@ def _not_finite(
     return np.where(np.isfinite(change), change, 0.0)
 
 
-def _doubles(given: npt.NDArray[Any], name: str, start: int) -> npt.NDArray[Any]:
+def _doubles(given: npt.NDArray[Any], name: str, start: int, into: str = "float32") -> npt.NDArray[Any]:
     """Return numbers in float64 at least; integers that it does not hold are refused."""
     if given.dtype.kind == "f" and given.dtype.itemsize >= 8:
         return given
@@ -138,11 +223,16 @@ def _doubles(given: npt.NDArray[Any], name: str, start: int) -> npt.NDArray[Any]
         wrong = (exact >= top) | (np.where(exact >= top, 0, exact).astype(given.dtype) != given)
         if wrong.any():
             row, col = np.argwhere(wrong)[0]
-            raise _inexact(name, start + row, col, given[row, col])
+            raise _inexact(name, start + row, col, given[row, col], into)
     return exact
 
 
-def _inexact(name: str, row: int, col: int, value: Any) -> ValueError:
+def _inexact(name: str, row: int, col: int, value: Any, into: str = "float32") -> ValueError:
+    if into == "float64":
+        return ValueError(
+            f"{name}: row {row}, column {col} is the integer {value}, which float64 cannot hold exactly; "
+            "round it by .astype(float)"
+        )
     return ValueError(
         f"{name}: row {row}, column {col} is the integer {value}, which float32 cannot hold exactly; "
         "as float64 (.astype(float)) it is rounded, and certificates say by how much"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -10,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+
+from thresher._coverage import Coverage, Queries
+from thresher._limits import former
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,6 +40,19 @@ class _Certified:
     _names: dict[str, list[str]]
     _promise: str
     _own_ids: bool
+    _covers: Queries | Coverage | None
+    _rounded: bool
+
+    @cached_property
+    def covers(self) -> Coverage | None:
+        """What the answers are for, by which `merge` tells those that belong together; None if it is not known.
+
+        A dict as files of answers have it: ``queries``, a digest of the queries as they were given, their number
+        ``count``, ``metric``, ``k`` (0 of a range search), ``method``, ``limits``, a digest of the least and
+        greatest scores, and ``shards``, a ``digest`` of the vectors and how many ``rows`` there are of each set.
+        Exclusions of single queries are not part of it.
+        """
+        return self._covers.stated() if isinstance(self._covers, Queries) else self._covers
 
     @cached_property
     def scores(self) -> npt.NDArray[np.float32]:
@@ -53,7 +71,8 @@ class _Certified:
 
     @property
     def guarantees(self) -> npt.NDArray[np.str_]:
-        """The same by its old name."""
+        """The same by its former name."""
+        former("guarantees", "guarantee")
         return self.guarantee
 
     @property
@@ -63,7 +82,7 @@ class _Certified:
 
     def _described(self) -> dict[str, Any]:
         """Return what results have beside their answers, by the names of their fields."""
-        names = ("took", "saving", "warnings", "metric", "_records", "_promise", "_names", "_own_ids")
+        names = ("took", "saving", "warnings", "metric", "_records", "_promise", "_names", "_own_ids", "_covers")
         return {name: getattr(self, name) for name in names}
 
     def _table(self, lims: npt.NDArray[np.int64], columns: dict[str, npt.NDArray[Any]]) -> pa.Table:
@@ -76,8 +95,10 @@ class _Certified:
         table: dict[str, Any] = {"query": np.arange(len(lims) - 1)}
         if self.query_ids is not None:
             table["query_id"] = self.query_ids
-        for name in ("ids", "rows", "scores", "scores64"):
-            table[name] = of.from_arrays(offsets, pa.array(columns[name]))
+        if (columns["rows"] < 0).any():  # of merged answers
+            del columns["rows"]
+        for name, values in columns.items():
+            table[name] = of.from_arrays(offsets, pa.array(values))
         table |= {name: certificates[name] for name in ("pulls", "exact")}
         table["complete"] = self.complete
         table |= {name: certificates[name] for name in ("guarantee", "delta", "epsilon")}
@@ -85,6 +106,8 @@ class _Certified:
         metadata = {"answers_version": str(ANSWERS_VERSION), "metric": self.metric}
         if not self._own_ids:
             metadata["id_kind"] = "row"
+        if self.covers is not None:
+            metadata["covers"] = json.dumps(self.covers, separators=(",", ":"))
         return pa.table(table).replace_schema_metadata(metadata)
 
     def _say_if_partial(self) -> None:
@@ -150,10 +173,8 @@ class _Certified:
             partial = count - int(np.count_nonzero(self.complete))
             if partial:
                 lines.append(f"partial    {partial} of {count} were stopped early and hold the best so far")
-            if self.saving >= 1.05:
-                lines.append(f"saving     {self.saving:.3g} times fewer coordinates than a dense scan")
-            else:
-                lines.append(f"saving     none, {1 / self.saving:.2f} times the coordinates of a dense scan")
+            percent = 100 / self.saving
+            lines.append(f"read       {percent:{'.2g' if percent < 10 else '.0f'}}% of the data")
             lines.append(f"time       {self.took * 1e3:.3g} ms in the search")
         lines += [f"warning    {w}" for w in self.warnings]
         return "\n".join(lines)
@@ -212,6 +233,8 @@ class Result(_Certified):
     _names: dict[str, list[str]] = field(repr=False)
     _promise: str = field(repr=False)
     _own_ids: bool = field(repr=False)  # whether ids are not row numbers
+    _covers: Queries | Coverage | None = field(default=None, repr=False)
+    _rounded: bool = field(default=False, repr=False)  # whether the scores are of float32
 
     def __iter__(self) -> Iterator[npt.NDArray[Any]]:
         self._say_if_partial()
@@ -232,8 +255,8 @@ class Result(_Certified):
         Its columns are ``query`` (int64), ``query_id`` if queries have ids, the lists ``ids``, ``rows``,
         ``scores`` and ``scores64`` without padding, and ``pulls``, ``exact``, ``complete``,
         ``guarantee``, ``delta``, ``epsilon`` and ``open_bound``, which is null for answers that are
-        complete. The metadata has ``answers_version`` and ``metric``, and ``id_kind`` is ``row`` if
-        ids are row numbers.
+        complete. The metadata has ``answers_version``, ``metric`` and ``covers``, by which ``thresher merge``
+        and `merge` tell answers that belong together, and ``id_kind`` is ``row`` if ids are row numbers.
 
         Raises
         ------
@@ -243,9 +266,66 @@ class Result(_Certified):
         there = ~np.isnan(self.scores64)
         lims = np.concatenate([[0], np.cumsum(self.counts)]).astype(np.int64)
         columns = {name: getattr(self, name)[there] for name in ("ids", "rows", "scores", "scores64")}
-        if (columns["rows"] < 0).any():  # of merged answers
-            del columns["rows"]
         return self._table(lims, columns)
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the answers to a file as ``thresher search`` writes them, for `merge` and the commands.
+
+        Certificates are not in it, but what they guarantee is.
+
+        Parameters
+        ----------
+        path : path
+            Ending in ``.npz``, or in ``.parquet``, which needs pyarrow.
+        overwrite : bool
+            Whether a file that exists is replaced.
+
+        Raises
+        ------
+        FileExistsError, OSError
+            If the file exists, or cannot be written.
+        """
+        name = os.fspath(path)
+        if not name.endswith((".npz", ".parquet")):
+            raise ValueError(f"path: {name} ends in neither .npz nor .parquet")
+        if not overwrite and os.path.lexists(name):
+            raise FileExistsError(f"path: {name} exists; overwrite=True replaces it")
+        part = name + ".part"
+        if name.endswith(".parquet"):
+            table = self.to_arrow()
+            import pyarrow.parquet
+
+            pyarrow.parquet.write_table(table, part)
+        else:
+            with open(part, "wb") as f:
+                np.savez(f, **self._arrays())  # type: ignore[arg-type]
+        os.replace(part, name)
+
+    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the arrays of an npz of answers, by their names: docs/uses.md, "Files of answers"."""
+        none = np.isnan(self.scores64)
+        c = self.certificates
+        arrays = {
+            "answers_version": np.array(ANSWERS_VERSION, np.int64),
+            "ids": self.ids,
+            "scores": np.where(none, -np.inf, self.scores).astype(np.float32),
+            "scores64": np.where(none, -np.inf, self.scores64),
+            "pulls": c["pulls"],
+            "exact": c["exact"],
+            "complete": self.complete,
+            **{name: c[name] for name in ("guarantee", "delta", "epsilon")},
+        }
+        if (self.rows[~none] >= 0).all():
+            arrays["rows"] = self.rows
+        if self.ids.dtype.kind == "u":
+            arrays["counts"] = self.counts
+        if self.query_ids is not None:
+            arrays["query_ids"] = self.query_ids
+        if not self._own_ids:
+            arrays["id_kind"] = np.array("row")
+        if self.covers is not None:
+            arrays["covers"] = np.array(json.dumps(self.covers, separators=(",", ":")).encode())
+        return arrays
 
     def summary(self) -> str:
         """Return a few lines on guarantee, work and time."""
@@ -291,6 +371,8 @@ class RangeResult(_Certified):
     _names: dict[str, list[str]] = field(repr=False)
     _promise: str = field(repr=False)
     _own_ids: bool = field(repr=False)
+    _covers: Queries | Coverage | None = field(default=None, repr=False)
+    _rounded: bool = field(default=False, repr=False)
 
     def __iter__(self) -> Iterator[npt.NDArray[Any]]:
         self._say_if_partial()
@@ -300,6 +382,11 @@ class RangeResult(_Certified):
 
     def __len__(self) -> int:
         return len(self.lims) - 1
+
+    @property
+    def counts(self) -> npt.NDArray[np.int64]:
+        """How many vectors each query has in its answer, (m,)."""
+        return np.diff(self.lims)
 
     def summary(self) -> str:
         """Return a few lines on guarantee, work and time."""

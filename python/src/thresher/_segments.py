@@ -119,7 +119,7 @@ def empty(shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.float32) -> np
     shape : int or tuple of ints
         As of `numpy.empty`.
     dtype : dtype
-        float32 for vectors and queries.
+        float32 for queries; float32, float16, int8 or uint8 for vectors.
     """
     shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
     if not all(isinstance(n, (int, np.integer)) for n in shape):

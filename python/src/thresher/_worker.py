@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from thresher import _binary, _compact, _links, _memory, _segments, _shares
+from thresher import _binary, _compact, _links, _memory, _narrow, _segments, _shares
 from thresher._segments import empty, shared
 
 if TYPE_CHECKING:
@@ -663,6 +663,8 @@ class Worker:
         return placed
 
     def _dtype(self, name: str, array: npt.NDArray[Any]) -> str:
+        if array.dtype == _narrow.BFLOAT16:
+            return "bfloat16"
         if array.dtype.names is not None:
             for known, layout in self.records.items():
                 if array.dtype == layout:
@@ -732,7 +734,8 @@ class Worker:
         return found
 
 
-_DTYPES = {np.dtype(t).newbyteorder("<").str for t in (np.float32, np.float64, np.int32, np.int64, np.uint8, np.bool_)}
+_TYPES = (np.float16, np.float32, np.float64, np.int8, np.int32, np.int64, np.uint8, np.bool_)
+_DTYPES = {np.dtype(t).newbyteorder("<").str for t in _TYPES}
 
 
 def _bytes(array: npt.NDArray[Any], copy: bool) -> Any:

@@ -1,7 +1,7 @@
 // The offline jobs, newest first.
 
 import { element, say } from "./element.js";
-import { count, figure, plural, short, span } from "./number.js";
+import { count, plural, share, short, span } from "./number.js";
 
 const SHOWN = 20;
 const FINAL = new Set(["completed", "failed", "expired", "cancelled"]);
@@ -91,7 +91,7 @@ function what(b) {
 
 function rates(b) {
   const { total, completed, failed } = b.request_counts;
-  const { position = 0, queries_per_second: rate = 0, saving = 1, seconds_left: left = null } = b.progress ?? {};
+  const { position = 0, queries_per_second: rate = 0, saving = 0, seconds_left: left = null } = b.progress ?? {};
   const parts = [
     total > 0
       ? `${count(completed + failed)} of ${plural(total, "request")}`
@@ -102,7 +102,7 @@ function rates(b) {
   if (failed > 0) parts.push(`${count(failed)} failed`);
   if (position > 0) parts.push(`${plural(position, "job")} before it`);
   if (rate > 0) parts.push(`${short(rate)} queries/s`);
-  if (saving > 1) parts.push(`${figure(saving)}× fewer coordinates`);
+  if (saving > 0) parts.push(`${share(1 / saving)} of the data read`);
   if (left !== null && !FINAL.has(b.status)) parts.push(`${span(left)} left`);
   return parts.join(" · ");
 }

@@ -31,7 +31,7 @@ new Search(api, byId("search"), collections, answer);
 const jobs = new Jobs(api, byId("job-list"), byId("jobs-status"), byId("jobs-news"));
 const throughput = new Throughput(api, {
   rate: byId("rate"),
-  saving: byId("saving"),
+  read: byId("read"),
   total: byId("total"),
   spark: byId("spark"),
 });

@@ -1,18 +1,18 @@
 // Throughput of the whole server, from its metrics.
 
 import { shape, say } from "./element.js";
-import { figure, short } from "./number.js";
+import { figure, share, short } from "./number.js";
 
 const SAMPLES = 60;
 
-// Throughput shows the rate of queries, the saving, and the last minutes.
+// Throughput shows the rate of queries, how much of the data they read, and the last minutes.
 export class Throughput {
   #api;
   #parts;
   #before;
   #rates = [];
 
-  // parts are the elements rate, saving, total and spark.
+  // parts are the elements rate, read, total and spark.
   constructor(api, parts) {
     this.#api = api;
     this.#parts = parts;
@@ -31,7 +31,7 @@ export class Throughput {
     const before = this.#before;
     this.#before = now;
     say(this.#parts.total, short(now.queries));
-    say(this.#parts.saving, saving(now, before));
+    say(this.#parts.read, read(now, before));
     if (!before) return;
     // counters that fell belong to a restarted server
     const rate = Math.max(0, now.queries - before.queries) / ((now.at - before.at) / 1000);
@@ -69,10 +69,10 @@ export function total(text) {
   };
 }
 
-// saving is the ratio of the coordinates that dense scans would have read to those read:
+// read is the ratio of the coordinates read to those that dense scans would have read:
 // since the last refresh if there were any, else since the start.
-function saving(now, before) {
+function read(now, before) {
   const since = before && now.pulls > before.pulls ? before : { pulls: 0, dense: 0 };
-  const pulls = now.pulls - since.pulls;
-  return pulls > 0 ? `${figure((now.dense - since.dense) / pulls)}×` : "–";
+  const dense = now.dense - since.dense;
+  return dense > 0 ? share((now.pulls - since.pulls) / dense) : "–";
 }

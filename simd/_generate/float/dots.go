@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"math/bits"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
@@ -9,15 +12,16 @@ import (
 // dots emits Dots or SquaredDistances. Rows lie anywhere in memory, and hardware
 // prefetchers do not cross a page's end, so the first rows are prefetched at once and
 // then, while a row is summed, the row ahead places later. They go to the level-2
-// cache, which can have more misses outstanding than level 1.
-func dots(s set, name, of string, t term) {
-	s.text(name, "func(out []float64, rows []float32, ld int, ids []uint32, q []float64, ahead int)",
+// cache, which can have more misses outstanding than level 1. The entries of rows have size bytes.
+func dots(s set, name, of string, size int, t term) {
+	s.text(name, fmt.Sprintf("func(out []float64, rows []float%d, ld int, ids []uint32, q []float64, ahead int)", 8*size),
 		"is "+of+"; all ids are valid, neither ids nor q is empty.",
 		"The row ahead places later, at least one, is prefetched while one is summed.")
 	out, ids := param("out", 8), param("ids", 4)
 	rows := Load(Param("rows").Base(), GP64()).(GPVirtual)
 	ld := Load(Param("ld"), GP64()).(GPVirtual)
-	SHLQ(U8(2), ld)
+	shift := U8(bits.TrailingZeros(uint(size)))
+	SHLQ(shift, ld)
 	left := Load(Param("ids").Len(), GP64()).(GPVirtual)
 	ahead := Load(Param("ahead"), GP64()).(GPVirtual)
 	// row returns the address of the row index places ahead in the list.
@@ -38,7 +42,7 @@ func dots(s set, name, of string, t term) {
 	DECQ(first)
 	early := row(first)
 	Load(Param("q").Len(), bytes)
-	SHLQ(U8(2), bytes)
+	SHLQ(shift, bytes)
 	Label("line")
 	PREFETCHT1(Mem{Base: early})
 	ADDQ(I32(64), early)
@@ -56,15 +60,15 @@ func dots(s set, name, of string, t term) {
 	CMOVQGT(ahead, n)
 	far := row(n)
 	XORQ(zero, zero)
-	a := stream{row(zero), 4}
+	a := stream{row(zero), size}
 	q := stream{GP64(), 8}
 	Load(Param("q").Base(), q.p)
 	Load(Param("q").Len(), n)
 	sum := s.canonical(n, add.of(s, a, q), func() {
-		for line := 0; line < 4*lanes; line += 64 {
+		for line := 0; line < size*lanes; line += 64 {
 			PREFETCHT1(Mem{Base: far, Disp: line})
 		}
-		ADDQ(I32(4*lanes), far)
+		ADDQ(I32(size*lanes), far)
 	}, a, q)
 	PREFETCHT1(Mem{Base: far})
 	VMOVSD(sum, out.at(0))

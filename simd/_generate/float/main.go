@@ -10,9 +10,11 @@ func main() {
 	ConstraintExpr("amd64,!noasm,!purego")
 	for _, s := range []set{avx512, avx2} {
 		dot(s, "dot", "Dot", product)
-		dots(s, "dots", "Dots", product)
+		dots(s, "dots", "Dots", 4, product)
+		dots(s, "dots64", "Dots64", 8, roundedProduct)
 		dot(s, "squaredDistance", "SquaredDistance", squaredDifference)
-		dots(s, "squaredDistances", "SquaredDistances", squaredDifference)
+		dots(s, "squaredDistances", "SquaredDistances", 4, squaredDifference)
+		dots(s, "squaredDistances64", "SquaredDistances64", 8, squaredDifference)
 		sumSquares(s)
 		dotSquares(s)
 		codeMoments(s)

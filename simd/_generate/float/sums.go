@@ -130,6 +130,14 @@ func product(set) addTerm {
 	return func(acc VecVirtual, q Op, a VecVirtual) { VFMADD231PD(q, a, acc) }
 }
 
+// roundedProduct rounds a q before it adds it to acc.
+func roundedProduct(set) addTerm {
+	return func(acc VecVirtual, q Op, a VecVirtual) {
+		VMULPD(q, a, a)
+		VADDPD(a, acc, acc)
+	}
+}
+
 // squaredDifference adds (a-q)^2 to acc and rounds the square first. The difference is 1 a - q, which
 // rounds as a - q does: AMD's units that add also convert the row to float64 and add to acc, those that
 // multiply have the square alone.
@@ -154,7 +162,17 @@ var oneData *Mem // a 1 in float64
 func (add addTerm) of(s set, a, q stream) func(acc VecVirtual, disp int, m *mask) {
 	return func(acc VecVirtual, disp int, m *mask) {
 		entries := s.load64(m, q.at(disp))
-		add(acc, entries, s.doubles(m, a.at(disp)))
+		if a.size == 4 {
+			add(acc, entries, s.doubles(m, a.at(disp)))
+			return
+		}
+		row := s.load64(m, a.at(disp))
+		v, loaded := row.(VecVirtual)
+		if !loaded {
+			v = s.wide()
+			VMOVUPD(row, v)
+		}
+		add(acc, entries, v)
 	}
 }
 

@@ -114,7 +114,7 @@ func (n *network) merge(size int) {
 	for r := range len(n.rows) / 2 {
 		o := len(n.rows) - 1 - r
 		a, b := n.rows[r], n.reverse(n.rows[o], size)
-		n.rows[r] = n.leastIn(lower, a, b)
+		n.rows[r] = n.minIn(lower, a, b)
 		greatest := ZMM()
 		VPMINUQ(a, b, greatest)
 		VPMAXUQ(a, b, lower, greatest)
@@ -122,7 +122,7 @@ func (n *network) merge(size int) {
 	}
 	for size /= 2; size > 1; size /= 2 {
 		for r, a := range n.rows {
-			n.rows[r] = n.leastIn(n.lower[size], a, n.exchange(a, size))
+			n.rows[r] = n.minIn(n.lower[size], a, n.exchange(a, size))
 		}
 	}
 	for d := len(n.rows) / 2; d > 0; d /= 2 {
@@ -134,8 +134,8 @@ func (n *network) merge(size int) {
 	}
 }
 
-// leastIn returns the lesser keys of a and b in the lanes of lower, the greater in the others.
-func (n *network) leastIn(lower OpmaskVirtual, a, b VecVirtual) VecVirtual {
+// minIn returns the lesser keys of a and b in the lanes of lower, the greater in the others.
+func (n *network) minIn(lower OpmaskVirtual, a, b VecVirtual) VecVirtual {
 	v := ZMM()
 	VPMAXUQ(a, b, v)
 	VPMINUQ(a, b, lower, v)

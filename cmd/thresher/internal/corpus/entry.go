@@ -56,8 +56,8 @@ type Corpus struct {
 	Entries []Entry
 }
 
-// leastWords is the least number of words of a comment; shorter ones hardly resemble others.
-const leastWords = 6
+// minWords is the least number of words of a comment; shorter ones hardly resemble others.
+const minWords = 6
 
 // tidy sorts entries and drops short texts, repeated names and repeated texts. The first of
 // equal ones, by package, name and text, is kept, so the result does not depend on the order
@@ -70,7 +70,7 @@ func tidy(entries []Entry) []Entry {
 	names := make(map[string]bool, len(entries))
 	kept := entries[:0]
 	for _, e := range entries {
-		if strings.Count(e.Text, " ")+1 < leastWords || texts[e.Text] || names[e.Symbol()] {
+		if strings.Count(e.Text, " ")+1 < minWords || texts[e.Text] || names[e.Symbol()] {
 			continue
 		}
 		texts[e.Text], names[e.Symbol()] = true, true

@@ -18,8 +18,8 @@ const (
 	// companyShare is the length of the part that company adds to a text's own terms, which
 	// have length 1.
 	companyShare = .5
-	// leastTexts is the least number of texts with a word that has company.
-	leastTexts = 3
+	// minTexts is the least number of texts with a word that has company.
+	minTexts = 3
 )
 
 // Weigher turns texts into vectors of hashed term weights.
@@ -158,7 +158,7 @@ func (w *Weigher) meet(ctx context.Context, terms [][]term, own []sparse, thread
 	var texts [][]int32 // by slot
 	for i, ts := range terms {
 		for _, t := range ts {
-			if t.pair || w.inText[t.hash] < leastTexts {
+			if t.pair || w.inText[t.hash] < minTexts {
 				continue
 			}
 			s, ok := w.slot[t.hash]

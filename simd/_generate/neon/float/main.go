@@ -13,9 +13,11 @@ import (
 func main() {
 	neon.Write(func(f *neon.File) {
 		dot(f, "dot", "Dot", product)
-		dots(f, "dots", "Dots", product)
+		dots(f, "dots", "Dots", 4, product)
+		dots(f, "dots64", "Dots64", 8, roundedProduct)
 		dot(f, "squaredDistance", "SquaredDistance", squaredDifference)
-		dots(f, "squaredDistances", "SquaredDistances", squaredDifference)
+		dots(f, "squaredDistances", "SquaredDistances", 4, squaredDifference)
+		dots(f, "squaredDistances64", "SquaredDistances64", 8, squaredDifference)
 		sumSquares(f)
 		dotSquares(f)
 		codeMoments(f)

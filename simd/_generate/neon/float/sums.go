@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"math/bits"
 
 	"thresher/simd/_generate/neon"
@@ -122,7 +123,7 @@ func fewer(f *neon.File, n string, most, from int, t term, end string) {
 // Registers of terms.
 const (
 	query = neon.V(16) // four
-	row   = neon.V(20) // two, and two more for their float64
+	row   = neon.V(20) // two, and two more for their float64; or four of float64
 )
 
 // termOf returns the term of a row and a query; kind is product or squaredDifference.
@@ -130,6 +131,12 @@ func termOf(f *neon.File, kind func(f *neon.File, acc, row, query neon.V), a, q 
 	return func(count, from int, acc neon.V) {
 		loadEntries(f, q, from, count, query)
 		loadEntries(f, a, from, count, row)
+		if a.size == 8 {
+			for i := range neon.V((count + 1) / 2) {
+				kind(f, acc+i, row+i, query+i)
+			}
+			return
+		}
 		for i, v := range doubles(f, count, row, row+2) {
 			kind(f, acc+neon.V(i), v, query+neon.V(i))
 		}
@@ -137,6 +144,12 @@ func termOf(f *neon.File, kind func(f *neon.File, acc, row, query neon.V), a, q 
 }
 
 func product(f *neon.File, acc, row, query neon.V) { f.Same("fmla", neon.D2, acc, row, query) }
+
+// roundedProduct rounds the product before it is added.
+func roundedProduct(f *neon.File, acc, row, query neon.V) {
+	f.Same("fmul", neon.D2, row, row, query)
+	f.Same("fadd", neon.D2, acc, acc, row)
+}
 
 // squaredDifference rounds the square before it is added.
 func squaredDifference(f *neon.File, acc, row, query neon.V) {
@@ -157,8 +170,8 @@ func dot(f *neon.File, name, is string, kind func(f *neon.File, acc, row, query 
 // dots emits Dots or SquaredDistances. Rows lie anywhere in memory, and hardware
 // prefetchers do not cross a page's end, so the first rows are prefetched at once and
 // then, while a row is summed, the row ahead places later. They go to the level-2
-// cache, which can have more misses outstanding than level 1.
-func dots(f *neon.File, name, is string, kind func(f *neon.File, acc, row, query neon.V)) {
+// cache, which can have more misses outstanding than level 1. The entries of rows have size bytes.
+func dots(f *neon.File, name, is string, size int, kind func(f *neon.File, acc, row, query neon.V)) {
 	const (
 		out, rows, ld, ids = "R0", "R1", "R2", "R3"
 		left, ahead        = "R4", "R5"
@@ -166,11 +179,12 @@ func dots(f *neon.File, name, is string, kind func(f *neon.File, acc, row, query
 		q, n, at           = "R10", "R11", "R12"
 		line               = 64
 	)
-	f.Func("func "+name+"NEON(out *float64, rows *float32, ld int, ids *uint32, count int, q *float64, n, ahead int)",
+	f.Func(fmt.Sprintf("func %sNEON(out *float64, rows *float%d, ld int, ids *uint32, count int, q *float64, n, ahead int)", name, 8*size),
 		name+"NEON is "+is+" of count rows of n floats, neither 0; all ids are valid.\n"+
 			"The row ahead places later, at least one, is prefetched while one is summed.")
 	f.Args("out "+out, "rows "+rows, "ld "+ld, "ids "+ids, "count "+left, "ahead "+ahead)
-	f.Go("LSL $2, %s, %s", ld, ld)
+	shift := bits.TrailingZeros(uint(size))
+	f.Go("LSL $%d, %s, %s", shift, ld, ld)
 	// address loads the address of the row at place at of the list.
 	address := func(to string) {
 		f.Go("MOVWU (%s)(%s<<2), %s", ids, at, to)
@@ -184,7 +198,7 @@ func dots(f *neon.File, name, is string, kind func(f *neon.File, acc, row, query
 	f.Go("SUB $1, %s, %s", at, at)
 	address(far)
 	f.Args("n " + n)
-	f.Go("LSL $2, %s, %s", n, n)
+	f.Go("LSL $%d, %s, %s", shift, n, n)
 	f.At(lines)
 	f.Go("PRFM (%s), PLDL2KEEP", far)
 	f.Go("ADD $%d, %s, %s", line, far, far)
@@ -201,12 +215,12 @@ func dots(f *neon.File, name, is string, kind func(f *neon.File, acc, row, query
 	f.Go("MOVWU.P 4(%s), %s", ids, a)
 	f.Go("MADD %s, %s, %s, %s", ld, rows, a, a)
 	f.Args("q "+q, "n "+n)
-	from, queries := stream{a, 4}, stream{q, 8}
+	from, queries := stream{a, size}, stream{q, 8}
 	canonical(f, n, func() {
-		for at := 0; at < 4*lanes; at += line {
+		for at := 0; at < size*lanes; at += line {
 			f.Go("PRFM %d(%s), PLDL2KEEP", at, far)
 		}
-		f.Go("ADD $%d, %s, %s", 4*lanes, far, far)
+		f.Go("ADD $%d, %s, %s", size*lanes, far, far)
 	}, termOf(f, kind, from, queries), from, queries)
 	f.Go("PRFM (%s), PLDL2KEEP", far)
 	f.Go("FMOVD.P F0, 8(%s)", out)

@@ -1,0 +1,363 @@
+package folder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"thresher/collection"
+	"thresher/columns"
+	"thresher/dataset"
+	"thresher/segments"
+)
+
+// Change is a write of one or more vectors. All of it is done or nothing.
+type Change struct {
+	// IDs name the vectors, each once: numbers below 2^64-1, or texts, as the first write to the folder has
+	// them. See segments.Table for what of the other kind is taken.
+	IDs *dataset.IDs
+	// Rows are the vectors to write under IDs, [IDs.Len()][Dim], row-major. nil: those that are there are deleted. They
+	// are not copied, and must not change until Apply returns.
+	Rows []float32
+	// Columns are those of Rows, of which the folder's that they lack are null; nil has none. They replace those of the vectors that
+	// were there. Columns.As says what may be written to a column.
+	Columns *columns.Columns
+	// Rounding is what rounding to float32 has changed of Rows. Certificates say so; see segments.Set.UpsertRounded.
+	Rounding dataset.Change
+	// Only restricts the change to ids that have a vector, or to those that have none.
+	Only Only
+	// If, if not nil, is the version that the folder must have, as Written.Version and Snapshot.Version have it.
+	If *uint64
+}
+
+// Only says about which ids a change may be.
+type Only uint8
+
+const (
+	// Any ids: those that are there are replaced, and those that are not are ignored when they are deleted.
+	Any Only = iota
+	// OnlyNew: ErrThere if one has a vector.
+	OnlyNew
+	// OnlyThere: ErrMissing if one has none.
+	OnlyThere
+)
+
+// Written says what a Change did.
+type Written struct {
+	Rows     int    // vectors written
+	Replaced int    // of them, those of ids that were there
+	Deleted  int    // vectors deleted; ids that were not there are ignored
+	Version  uint64 // the number of writes to the folder until then
+}
+
+// write is a change that waits to be written.
+type write struct {
+	*Change
+	done    bool
+	written Written
+	err     error
+}
+
+// Upsert writes rows, [ids.Len()][Dim], under ids: it replaces those that are there. See Apply.
+func (f *Folder) Upsert(ctx context.Context, ids *dataset.IDs, rows []float32) (Written, error) {
+	if rows == nil {
+		rows = []float32{}
+	}
+	return f.Apply(ctx, Change{IDs: ids, Rows: rows})
+}
+
+// Delete removes the vectors of ids. See Apply.
+func (f *Folder) Delete(ctx context.Context, ids *dataset.IDs) (Written, error) {
+	return f.Apply(ctx, Change{IDs: ids})
+}
+
+// Apply does a change, and returns when it is durable and the next Snapshot has it. It may be called from many goroutines: those
+// that come together share one flush. After an error of ids, rows or version nothing was written; after one of the
+// disk the change is not done, though if flushing failed (ErrFailed) it may be there when the folder is opened
+// again. ctx is looked at before the change is begun.
+func (f *Folder) Apply(ctx context.Context, c Change) (Written, error) {
+	if err := ctx.Err(); err != nil {
+		return Written{}, err
+	}
+	if f.readOnly {
+		return Written{}, fmt.Errorf("%s: %w", f.path, ErrReadOnly)
+	}
+	if err := f.check(&c); err != nil {
+		return Written{}, err
+	}
+	if c.IDs.Len() == 0 && c.If == nil {
+		return f.applyNothing()
+	}
+	w := &write{Change: &c}
+	f.queueing.Lock()
+	f.queue = append(f.queue, w)
+	f.queueing.Unlock()
+
+	f.committing.Lock()
+	defer f.committing.Unlock()
+	for !w.done { // else another writer has written it with its own
+		f.commitGroup(f.takeGroup())
+	}
+	return w.written, w.err
+}
+
+// applyNothing is Apply of no vectors, which is no write.
+func (f *Folder) applyNothing() (Written, error) {
+	f.committing.Lock()
+	defer f.committing.Unlock()
+	if f.closed {
+		return Written{}, fmt.Errorf("%s: %w", f.path, ErrClosed)
+	}
+	return Written{Version: f.version}, nil
+}
+
+// check refuses what cannot be written.
+func (f *Folder) check(c *Change) error {
+	n := c.IDs.Len()
+	if c.Rows != nil && len(c.Rows) != n*f.dim {
+		return fmt.Errorf("%d values for %d ids of %d dimensions", len(c.Rows), n, f.dim)
+	}
+	if size := c.bytes(); size > MaxChangeBytes {
+		return fmt.Errorf("a write of %d bytes, at most %d at once", size, int64(MaxChangeBytes))
+	}
+	if err := f.table.Check("ids", c.IDs); err != nil {
+		return err
+	}
+	if err := f.checkColumns(c); err != nil {
+		return err
+	}
+	if err := checkRounding(c.Rounding); err != nil {
+		return err
+	}
+	if c.Rows == nil {
+		return nil
+	}
+	if err := f.metric.CheckRows(c.Rows, f.dim); err != nil {
+		return err
+	}
+	return collection.CheckElem(c.Rows, f.dim, f.elem)
+}
+
+// checkColumns puts the columns of a change into the form of the folder's.
+func (f *Folder) checkColumns(c *Change) (err error) {
+	if c.Columns == nil {
+		return nil
+	}
+	if n := c.IDs.Len(); c.Columns.Rows() != n || c.Rows == nil {
+		return fmt.Errorf("columns of %d rows for %d vectors to write", c.Columns.Rows(), len(c.Rows)/f.dim)
+	}
+	c.Columns, err = c.Columns.As(f.fields)
+	return err
+}
+
+// bytes is about what a change takes in the log.
+func (c *Change) bytes() int64 {
+	size := 32 + 4*int64(len(c.Rows)) + 8*int64(c.IDs.Len())
+	if c.IDs.Textual() {
+		size += int64(len(c.IDs.Packed().Text))
+	}
+	if c.Columns != nil {
+		size += c.Columns.Bytes()
+	}
+	return size
+}
+
+// takeGroup takes waiting changes of at most groupBytes, but one at least.
+func (f *Folder) takeGroup() []*write {
+	f.queueing.Lock()
+	defer f.queueing.Unlock()
+	size, n := int64(0), 0
+	for ; n < len(f.queue); n++ {
+		if size += f.queue[n].bytes(); n > 0 && size > groupBytes {
+			break
+		}
+	}
+	group := f.queue[:n:n]
+	f.queue = f.queue[n:]
+	return group
+}
+
+// commitGroup writes one frame of changes, flushes it, and makes them part of the Set; committing is held.
+func (f *Folder) commitGroup(group []*write) {
+	fail := func(err error) {
+		for _, w := range group {
+			if w.err == nil && !w.done {
+				w.err = err
+			}
+			w.done = true
+		}
+	}
+	if f.closed {
+		fail(fmt.Errorf("%s: %w", f.path, ErrClosed))
+		return
+	}
+	if f.failed != nil {
+		fail(fmt.Errorf("%s: %w (%w)", f.path, ErrFailed, f.failed))
+		return
+	}
+	f.buf = beginFrame(f.buf)
+	form := f.rowForm()
+	var chosen []*write
+	restricted := slices.ContainsFunc(group, func(w *write) bool { return w.Only != Any })
+	later := map[string]bool{} // of restricted, whether ids of chosen will have a vector
+	for _, w := range group {
+		version := f.version + uint64(len(chosen))
+		if w.If != nil && *w.If != version {
+			w.err, w.done = fmt.Errorf("%w: this is version %d, not %d", ErrChanged, version, *w.If), true
+			continue
+		}
+		if err := f.sameKind(chosen, w); err != nil {
+			w.err, w.done = err, true
+			continue
+		}
+		if err := f.checkOnly(later, w); err != nil {
+			w.err, w.done = err, true
+			continue
+		}
+		f.buf = form.appendChange(f.buf, w.Change)
+		chosen = append(chosen, w)
+		for row := int64(0); restricted && row < int64(w.IDs.Len()); row++ {
+			later[w.IDs.Text(row)] = w.Rows != nil
+		}
+	}
+	if len(chosen) == 0 {
+		return
+	}
+	endFrame(f.buf, f.version, len(chosen))
+	if err := f.appendFrame(f.buf); err != nil {
+		fail(err)
+		return
+	}
+	for _, w := range chosen {
+		w.written, w.err = f.do(w.Change)
+		w.done = true
+		if w.err != nil {
+			f.failed = errors.Join(f.failed, w.err)
+		}
+	}
+	if cap(f.buf) > groupBytes {
+		f.buf = nil
+	}
+	f.wake()
+}
+
+// sameKind refuses w if its ids are texts, and those of writes before it in the group are numbers: the first write
+// of all decides what ids are.
+func (f *Folder) sameKind(before []*write, w *write) error {
+	if err := f.table.Check("ids", w.IDs); err != nil || f.named || len(before) == 0 {
+		return err
+	}
+	table := segments.NewTable()
+	for _, b := range before {
+		if b.Rows != nil {
+			if _, err := table.Assign(b.IDs); err != nil {
+				return err
+			}
+		}
+	}
+	return table.Check("ids", w.IDs)
+}
+
+// checkOnly refuses w if it is restricted to ids of another kind than it has: what is there is what the set has, and what
+// writes before it in the group will have done: later says of the ids of those whether they will have a vector.
+func (f *Folder) checkOnly(later map[string]bool, w *write) error {
+	if w.Only == Any {
+		return nil
+	}
+	now := f.set.Snapshot()
+	defer now.Release()
+	for row, number := range f.table.Find(w.IDs) {
+		id := w.IDs.Text(int64(row))
+		there, known := later[id]
+		if !known {
+			there = number >= 0 && now.Has(number)
+		}
+		err := ErrThere
+		if w.Only == OnlyThere {
+			err = ErrMissing
+		}
+		if there == (w.Only == OnlyNew) {
+			return &dataset.Error{File: "ids", Row: int64(row), Column: -1, Err: fmt.Errorf("id %.60q: %w", id, err)}
+		}
+	}
+	return nil
+}
+
+// appendFrame makes a frame durable at the end of the log.
+func (f *Folder) appendFrame(b []byte) error {
+	n, err := f.log.WriteAt(b, f.logEnd)
+	if err == nil && n < len(b) {
+		err = io.ErrShortWrite
+	}
+	if err != nil {
+		err = fmt.Errorf("writing to %s: %w", f.log.Name(), err)
+		undo := f.log.Truncate(f.logEnd)
+		if undo == nil { // else the next log could outlast the cut of this one
+			undo = f.log.Sync()
+		}
+		if undo != nil {
+			f.failed = err
+			return fmt.Errorf("%w; and cutting it off again: %w; %w", err, undo, ErrFailed)
+		}
+		return err
+	}
+	if err := f.log.Sync(); err != nil {
+		// The kernel may have dropped what it could not write, and a second attempt would succeed without it.
+		f.failed = fmt.Errorf("flushing %s: %w", f.log.Name(), err)
+		return fmt.Errorf("%w; %w", f.failed, ErrFailed)
+	}
+	f.logEnd += int64(len(b))
+	return nil
+}
+
+// do makes a change, which is in the log, part of the Set.
+func (f *Folder) do(c *Change) (written Written, err error) {
+	f.publishing.Lock()
+	defer f.publishing.Unlock()
+	if c.Rows == nil {
+		numbers := slices.DeleteFunc(f.table.Find(c.IDs), func(number int64) bool { return number < 0 })
+		written.Deleted, err = f.set.Delete(numbers)
+	} else {
+		written, err = f.upsert(c)
+	}
+	f.version++
+	written.Version = f.version
+	return written, err
+}
+
+// upsert makes an upsert part of the Set.
+func (f *Folder) upsert(c *Change) (written Written, err error) {
+	numbers, err := f.table.Assign(c.IDs)
+	if err != nil {
+		return written, err
+	}
+	f.named = f.named || len(numbers) > 0
+	f.raise(c.IDs)
+	written.Rows = len(numbers)
+	written.Replaced, err = f.set.UpsertColumns(numbers, c.Rows, c.Rounding, c.Columns)
+	return written, err
+}
+
+// raise takes in the greatest of ids, if they are numbers.
+func (f *Folder) raise(ids *dataset.IDs) {
+	if f.table.Textual() {
+		return
+	}
+	for row := range int64(ids.Len()) {
+		if !ids.Textual() {
+			f.greatest = max(f.greatest, ids.Number(row))
+		} else if id, err := strconv.ParseUint(ids.Text(row), 10, 64); err == nil {
+			f.greatest = max(f.greatest, id)
+		}
+	}
+}
+
+// Greatest is the greatest of all ids that were ever written, those deleted since included; 0 if there were none, or if ids are texts.
+func (f *Folder) Greatest() uint64 {
+	f.publishing.RLock()
+	defer f.publishing.RUnlock()
+	return f.greatest
+}

@@ -1,0 +1,178 @@
+package segments
+
+import (
+	"fmt"
+	"io"
+	"sync"
+
+	"thresher/columns"
+	"thresher/dataset"
+)
+
+// blockFloats is how many values a Reading converts at a time.
+const blockFloats = 1 << 16
+
+// Reading is the rows of several segments in the order of their ids, without those that are deleted. It is a
+// collection.Source, a dataset.TypedReader, and collection.Rounded. It takes no lock, and 8 bytes a row.
+type Reading struct {
+	set    *Set
+	inputs []view
+	once   sync.Once       // order
+	rows   []columns.Place // that are left, by ascending id; Of is an input
+	read   int             // rows that Read has returned
+	block  []float32       // memory of ReadTyped
+}
+
+// order lists the rows that are left by ascending id, once: when they are asked for first, so that whoever holds a lock while a
+// Reading is made does not wait for it.
+func (r *Reading) order() { r.once.Do(r.merge) }
+
+// merge merges the ids of the inputs.
+func (r *Reading) merge() {
+	left := 0
+	for i := range r.inputs {
+		left += r.inputs[i].left()
+	}
+	r.rows = make([]columns.Place, 0, left)
+	at := make([]int, len(r.inputs))
+	for range left {
+		next := -1
+		for i := range r.inputs {
+			m := &r.inputs[i]
+			for at[i] < m.c.N && !m.has(at[i]) {
+				at[i]++
+			}
+			if at[i] < m.c.N && (next < 0 || m.ID(at[i]) < r.inputs[next].ID(at[next])) {
+				next = i
+			}
+		}
+		r.rows = append(r.rows, columns.Place{Of: uint32(next), Row: uint32(at[next])})
+		at[next]++
+	}
+}
+
+// input returns the input that is a segment, nil if none is.
+func (r *Reading) input(s *Segment) *view {
+	for i := range r.inputs {
+		if r.inputs[i].Segment == s {
+			return &r.inputs[i]
+		}
+	}
+	return nil
+}
+
+// has reports whether a segment is one of the inputs.
+func (r *Reading) has(s *Segment) bool { return r.input(s) != nil }
+
+// Len is the number of rows.
+func (r *Reading) Len() int {
+	r.order()
+	return len(r.rows)
+}
+
+// Dim is the number of values of a row.
+func (r *Reading) Dim() int { return r.set.dim }
+
+// IDs returns the ids of the rows, ascending.
+func (r *Reading) IDs() []int64 {
+	r.order()
+	ids := make([]int64, len(r.rows))
+	for i, p := range r.rows {
+		ids[i] = r.inputs[p.Of].ID(int(p.Row))
+	}
+	return ids
+}
+
+// Read copies the next rows to dst, as many as fit, and returns their number; io.EOF after the last.
+func (r *Reading) Read(dst []float32) (rows int, err error) {
+	r.order()
+	dim := r.set.dim
+	for ; rows < len(dst)/dim && r.read < len(r.rows); rows++ {
+		p := r.rows[r.read]
+		c := r.inputs[p.Of].c
+		out := dst[rows*dim : (rows+1)*dim]
+		copy(out, c.RowIn(out, int(p.Row)))
+		r.read++
+	}
+	if r.read == len(r.rows) {
+		return rows, io.EOF
+	}
+	return rows, nil
+}
+
+// Elem is the type of the values of the rows, in which ReadTyped hands them on: that of Options.Collection.
+func (r *Reading) Elem() dataset.Elem { return r.set.o.Collection.Elem }
+
+// ReadTyped is that of dataset.TypedReader.
+func (r *Reading) ReadTyped(dst []byte) (rows int, err error) {
+	r.order()
+	dim, size := r.set.dim, r.Elem().Size()
+	n := min(len(dst)/(dim*size), max(1, blockFloats/dim))
+	if len(r.block) < n*dim {
+		r.block = make([]float32, n*dim)
+	}
+	rows, err = r.Read(r.block[:n*dim])
+	if at := r.Elem().Encode(dst, r.block[:rows*dim]); at >= 0 {
+		return 0, fmt.Errorf("row %d: %g is no %v", r.read-rows+at/dim, r.block[at], r.Elem())
+	}
+	return rows, err
+}
+
+// Columns returns the columns of all rows, which are those of Set's Options.
+func (r *Reading) Columns() *columns.Columns {
+	r.order()
+	of := make([]*columns.Columns, len(r.inputs))
+	for i := range r.inputs {
+		if described := r.inputs[i].columns; described != nil {
+			of[i] = described()
+		}
+	}
+	return columns.Collect(r.set.o.Columns, of, r.rows)
+}
+
+// all returns the rows in memory.
+func (r *Reading) all() ([]float32, error) {
+	rows := make([]float32, r.Len()*r.set.dim)
+	if _, err := r.Read(rows); err != nil && err != io.EOF {
+		return nil, err
+	}
+	return rows, nil
+}
+
+// scanned returns a segment without codes of the rows.
+func (r *Reading) scanned() (*Segment, error) {
+	rows, err := r.all()
+	if err != nil {
+		return nil, err
+	}
+	made, err := r.set.scanned(r.IDs(), rows, r.Change())
+	if err == nil && len(r.set.o.Columns) > 0 {
+		err = made.SetColumns(r.Columns())
+	}
+	return made, err
+}
+
+// Origin is what the rows are relative to; nil for none.
+func (r *Reading) Origin() []float64 { return r.set.o.Collection.Origin }
+
+// Change is what rounding to float32 has changed of the rows of all inputs, those that are left out included.
+func (r *Reading) Change() (all dataset.Change) {
+	for i := range r.inputs {
+		all.Add(r.inputs[i].c.Change)
+	}
+	return all
+}
+
+// Rows returns the vectors in the order of their ids. It is valid until Release.
+func (s *Snapshot) Rows() (*Reading, error) {
+	r := &Reading{set: s.set}
+	r.inputs = append(r.inputs, s.views...)
+	last, err := s.tailView()
+	if err != nil {
+		return nil, err
+	}
+	if last != nil {
+		r.inputs = append(r.inputs, *last)
+	}
+	return r, nil
+}

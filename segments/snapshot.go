@@ -1,0 +1,173 @@
+package segments
+
+import (
+	"errors"
+	"slices"
+	"sync/atomic"
+
+	"thresher/backend"
+	"thresher/batch"
+	"thresher/collection"
+	"thresher/dataset"
+)
+
+// Snapshot is what a Set held at one instant: it never changes, and does not see later writes. Whoever gets one
+// releases it. It is safe for concurrent use.
+type Snapshot struct {
+	set   *Set
+	views []view // largest first, by live rows; equal ones in the order in which they were made
+	tail  *tail
+	live  int // vectors
+	users atomic.Int32
+}
+
+// view is a segment with what has been deleted of it.
+type view struct {
+	*Segment
+	live    *backend.Filter // nil: all
+	deleted int             // rows
+}
+
+// left is the number of rows that are not deleted.
+func (m *view) left() int { return m.c.N - m.deleted }
+
+// has reports whether a row is not deleted.
+func (m *view) has(row int) bool { return m.engine.Has(m.live, row) }
+
+// find returns the row of an id that is not deleted, -1 for none.
+func (m *view) find(id int64) int {
+	if row, ok := m.Row(id); ok && m.has(row) {
+		return row
+	}
+	return -1
+}
+
+// Len is the number of vectors.
+func (s *Snapshot) Len() int { return s.live }
+
+// Dim is the number of values of a vector.
+func (s *Snapshot) Dim() int { return s.set.dim }
+
+// Metric is the metric of all searches.
+func (s *Snapshot) Metric() collection.Metric { return s.set.o.Collection.Metric }
+
+// Change is what rounding to float32 has changed of the vectors, and of those beside them that were deleted or replaced.
+func (s *Snapshot) Change() (all dataset.Change) {
+	for i := range s.views {
+		all.Add(s.views[i].c.Change)
+	}
+	all.Add(s.tail.change)
+	return all
+}
+
+// Has reports whether there is a vector of this id.
+func (s *Snapshot) Has(id int64) bool { return s.Vector(id) != nil }
+
+// Vector returns the vector of an id, nil if there is none. It must not be changed, and is valid until Release.
+func (s *Snapshot) Vector(id int64) []float32 {
+	if row, known := s.tail.find(id); known {
+		return row
+	}
+	for i := range s.views {
+		if row := s.views[i].find(id); row >= 0 {
+			return s.views[i].c.Row(row)
+		}
+	}
+	return nil
+}
+
+// IDs returns the ids of all vectors, ascending.
+func (s *Snapshot) IDs() []int64 {
+	ids := make([]int64, 0, s.live)
+	for i := range s.views {
+		m := &s.views[i]
+		for row := range m.c.N {
+			if m.has(row) {
+				ids = append(ids, m.ID(row))
+			}
+		}
+	}
+	last, _ := s.tail.inOrder()
+	ids = append(ids, last...)
+	slices.Sort(ids)
+	return ids
+}
+
+// Size is how large a snapshot is.
+type Size struct {
+	Segments int   // with codes
+	Waiting  int   // rows without codes, which wait for being sealed; those deleted included
+	Bytes    int64 // of vectors and codes, mapped or not
+}
+
+// Size returns how large the snapshot is. It takes time for each segment, not for each vector.
+func (s *Snapshot) Size() Size {
+	size := Size{Waiting: len(s.tail.ids), Bytes: int64(4*len(s.tail.rows) + 16*len(s.tail.ids))}
+	for i := range s.views {
+		m := &s.views[i]
+		if size.Bytes += m.c.Bytes() + 8*int64(len(m.ids)); m.coded == 0 {
+			size.Waiting += m.c.N
+		} else {
+			size.Segments++
+		}
+	}
+	return size
+}
+
+// Footprint returns the memory of a search for so many queries like those of req, whose row numbers are not looked at: the greatest of
+// its segments, as batch.Engine.Footprint has them.
+func (s *Snapshot) Footprint(req batch.Request, queries int) (most batch.Footprint, err error) {
+	req.Filter, req.Exclude = nil, nil
+	for i := range s.views {
+		m := &s.views[i]
+		one := req
+		one.K = min(req.K, m.c.N)
+		if m.coded == 0 {
+			one.Method, one.Plan, one.Published = batch.Exact, "", batch.Published{}
+		}
+		f, err := m.engine.Footprint(one, queries)
+		if err != nil {
+			return most, err
+		}
+		if f.Run > most.Run {
+			most = f
+		}
+	}
+	return most, nil
+}
+
+// Holding is one segment of a snapshot, as its folder or a report of it has it.
+type Holding struct {
+	Segment *Segment
+	Deleted []uint32 // rows, ascending
+}
+
+// Holdings lists the segments that have been frozen or sealed, largest first. They stay open until Release.
+func (s *Snapshot) Holdings() []Holding {
+	parts := make([]Holding, len(s.views))
+	for i := range s.views {
+		m := &s.views[i]
+		parts[i].Segment = m.Segment
+		for row := range m.c.N {
+			if m.deleted > 0 && !m.has(row) {
+				parts[i].Deleted = append(parts[i].Deleted, uint32(row))
+			}
+		}
+	}
+	return parts
+}
+
+// Release ends the use of the snapshot.
+func (s *Snapshot) Release() error {
+	if s.users.Add(-1) > 0 {
+		return nil
+	}
+	var err error
+	for i := range s.views {
+		err = errors.Join(err, s.views[i].Close())
+	}
+	return errors.Join(err, s.tail.close())
+}
+
+// tailView returns the rows of the tail as a view; nil if there are none.
+func (s *Snapshot) tailView() (*view, error) { return s.tail.view(s.set) }

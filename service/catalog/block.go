@@ -1,0 +1,156 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+
+	"thresher/collection"
+	"thresher/service/problem"
+)
+
+// blocks is what a version that changes held at an instant, as one collection in memory, for what does not go from segment
+// to segment. The newest is kept until the vectors change and another is needed.
+type blocks struct {
+	mu     sync.Mutex
+	latest *block
+}
+
+// block is one of them, or is being made.
+type block struct {
+	writes uint64
+	done   chan struct{} // closed when it is made; then
+	made   *opened       // made is it, or
+	err    error         // err why it is not
+}
+
+// Whole returns v as a version that is one collection: v itself unless it changes. The caller releases both.
+func (c *Catalog) Whole(ctx context.Context, v *Version) (*Version, error) {
+	if !v.Changes() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		v.o.acquire()
+		return &Version{o: v.o}, nil
+	}
+	all := &v.o.changing.block
+	for {
+		all.mu.Lock()
+		b := all.latest
+		if b == nil || b.writes != v.now.Version() {
+			return all.renew(ctx, v)
+		}
+		all.mu.Unlock()
+		select {
+		case <-b.done:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		switch {
+		case b.err != nil && ctx.Err() == nil && (errors.Is(b.err, context.Canceled) || errors.Is(b.err, context.DeadlineExceeded)):
+			continue // the request that made it has ended
+		case b.err != nil:
+			return nil, b.err
+		}
+		c.mu.Lock()
+		given := b.made.retired // meanwhile, and closed perhaps
+		if !given {
+			b.made.acquire()
+		}
+		c.mu.Unlock()
+		if !given {
+			return &Version{o: b.made}, nil
+		}
+	}
+}
+
+// renew makes a block of v, in use, in place of the newest. all.mu is held, and let go of.
+func (all *blocks) renew(ctx context.Context, v *Version) (*Version, error) {
+	b, old := &block{writes: v.now.Version(), done: make(chan struct{})}, all.latest
+	all.latest = b
+	all.mu.Unlock()
+	err := old.retire()
+	var made *opened
+	if err == nil {
+		made, err = v.o.c.makeBlock(ctx, v)
+	}
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	defer close(b.done)
+	if b.made, b.err = made, err; err != nil {
+		if all.latest == b {
+			all.latest = nil
+		}
+		return nil, err
+	}
+	v.o.c.mu.Lock()
+	defer v.o.c.mu.Unlock()
+	made.acquire()
+	return &Version{o: made}, nil
+}
+
+// retire gives up a block, which is closed when nobody uses it any more. It waits until it is made.
+func (b *block) retire() error {
+	if b == nil {
+		return nil
+	}
+	<-b.done
+	if b.made == nil {
+		return nil
+	}
+	b.made.c.mu.Lock()
+	gone := !b.made.retired && b.made.retire()
+	b.made.c.mu.Unlock()
+	if gone {
+		return b.made.stop()
+	}
+	return nil
+}
+
+// drop gives up the newest block.
+func (all *blocks) drop() error {
+	all.mu.Lock()
+	b := all.latest
+	all.latest = nil
+	all.mu.Unlock()
+	return b.retire()
+}
+
+// makeBlock makes one collection, in memory, of what a version holds.
+func (c *Catalog) makeBlock(ctx context.Context, v *Version) (made *opened, err error) {
+	if v.Len() == 0 {
+		return nil, problem.New(problem.Conflict, "collection %s has no vectors", v.o.name).In("name")
+	}
+	form := v.o.changing.Form()
+	o := c.newOpened(v.o.name, v.o.change)
+	o.whole, o.change.Folder = v.o, false
+	defer func() {
+		if made == nil {
+			err = errors.Join(err, o.stop())
+		}
+	}()
+	need := shape{rows: int64(v.Len()), dim: v.Dim(), metric: form.Metric, basis: form.Basis, idBytes: 2 * 8 * int64(v.Len())}
+	if err := o.share.resize(need.estimate(), need.String()+", read into one to be searched so,"); err != nil {
+		return nil, err
+	}
+	in, err := v.now.Rows()
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]float32, in.Len()*v.Dim())
+	if _, err := in.Read(rows); err != nil && err != io.EOF {
+		return nil, err
+	}
+	options := &collection.Options{Metric: form.Metric, Basis: form.Basis, Seed: form.Seed, Origin: form.Origin, Change: in.Change(), Threads: c.o.Threads}
+	if o.col, err = collection.Build(ctx, rows, v.Dim(), options); err != nil {
+		return nil, err
+	}
+	o.ids = rowIDs(v.now.IDs(in.IDs()))
+	o.state = Ready
+	o.change.Count, o.change.Writes, o.change.Bytes = int64(o.col.N), v.now.Version(), o.col.Bytes()+o.ids.bytes()
+	o.share.settle(o.change.Bytes)
+	if err := o.start(ctx); err != nil {
+		return nil, err
+	}
+	return o, nil
+}

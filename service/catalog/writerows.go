@@ -1,0 +1,307 @@
+package catalog
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"thresher/dataset"
+	"thresher/segments/folder"
+	"thresher/service/problem"
+)
+
+// newRows are rows to write, in memory.
+type newRows struct {
+	values   []float32 // [n][dim], relative to the version's origin
+	rounding dataset.Change
+	ids      *dataset.IDs // nil: the source has none
+	n        int
+	id       string // identifies the content, for fingerprints of requests
+	warnings []string
+}
+
+// readRows reads rows for a version, of its dimension and with ids of its kind.
+// Their content is identified if keyed.
+func (c *Catalog) readRows(ctx context.Context, v *Version, src *Source, keyed bool) (*newRows, error) {
+	if src.Body != nil || src.Path != "" || src.File != "" {
+		return c.readSource(ctx, v, src)
+	}
+	if err := src.refuseColumns(); err != nil {
+		return nil, err
+	}
+	if err := src.checkRows(); err != nil {
+		return nil, err
+	}
+	if src.Dim != v.Dim() {
+		return nil, wrongDimension("the rows", src.Dim, v)
+	}
+	r := &newRows{n: max(len(src.Rows), len(src.Rows64)) / src.Dim}
+	if err := checkSize(int64(r.n), src.Dim); err != nil {
+		return nil, err
+	}
+	b := v.idsBuilder()
+	if err := b.addKeys(src.IDs, r.n); err != nil {
+		return nil, err
+	}
+	if err := r.finish(b); err != nil {
+		return nil, err
+	}
+	r.values = make([]float32, r.n*src.Dim)
+	given := src.Rows64
+	if given == nil {
+		given = make([]float64, len(src.Rows))
+		for i, x := range src.Rows {
+			given[i] = float64(x)
+		}
+	}
+	for row := range r.n {
+		from, to := row*src.Dim, (row+1)*src.Dim
+		change, bad := dataset.Narrow(r.values[from:to], given[from:to], v.Origin())
+		if bad >= 0 {
+			return nil, problem.New(problem.NotFinite, "row %d, column %d is %v, which is no finite float32", row, bad, given[from+bad]).At("rows", row)
+		}
+		r.rounding.Add(change)
+	}
+	if !keyed {
+		return r, nil
+	}
+	content := sha256.New() // of what stage writes, which a change that makes a version is known by
+	err := src.writeNPY(content, r.n)
+	r.id = fmt.Sprintf("content %x", content.Sum(nil))
+	if err == nil && src.IDs != nil {
+		r.id, err = src.IDs.identify(r.id)
+	}
+	return r, err
+}
+
+// refuseColumns refuses columns to keep of rows that are written to a collection that has none.
+func (s *Source) refuseColumns() error {
+	if s.Columns == nil && s.Values == nil {
+		return nil
+	}
+	return problem.New(problem.InvalidValue, "columns are named, and collections that change by rows have none yet").In("columns")
+}
+
+// checkRows checks rows that the request itself contains.
+func (s *Source) checkRows() error {
+	for _, file := range []struct{ field, given string }{{"column", s.Column}, {"ids", s.IDColumn}, {"header", s.Header}} {
+		if file.given != "" {
+			return problem.New(problem.InvalidValue, "%s says how a file is read, and the rows are in the request itself", file.field).In(file.field)
+		}
+	}
+	values := max(len(s.Rows), len(s.Rows64))
+	switch {
+	case s.Dim < 1 || values%s.Dim != 0:
+		return problem.New(problem.InvalidValue, "%d values do not make whole rows of %d columns", values, s.Dim).In("rows")
+	case values == 0:
+		return problem.New(problem.InvalidValue, "there are no rows").In("rows")
+	}
+	return nil
+}
+
+func wrongDimension(called string, dim int, v *Version) error {
+	return problem.New(problem.WrongDimension, "%s: rows of %d columns, and those of collection %s have %d", called, dim, v.o.name, v.Dim()).In("rows").Within(v.Dim())
+}
+
+// checkSize refuses rows that are more than a folder writes at once.
+func checkSize(n int64, dim int) error {
+	if most := int64(folder.MaxChangeBytes / (4*dim + 64)); n > most {
+		return problem.New(problem.OverLimit, "%d rows of %d columns, at most %d are written at once to a collection that changes by rows", n, dim, most).In("rows").Within(most)
+	}
+	return nil
+}
+
+// idsBuilder returns a builder of ids of the version's kind.
+func (v *Version) idsBuilder() *idsBuilder {
+	kind := v.IDs().Kind()
+	if kind == RowNumbers {
+		kind = Integers
+	}
+	return newIDsBuilder(kind, v.o.c.o.MaxIDBytes)
+}
+
+// addKeys appends the ids of n rows, which may be nil.
+func (b *idsBuilder) addKeys(keys *Keys, n int) error {
+	switch {
+	case keys == nil:
+		return nil
+	case keys.Len() != n:
+		return problem.New(problem.InvalidValue, "%d ids for %d rows", keys.Len(), n).In("ids").Within(n)
+	case b.want == Strings && len(keys.Names) < n:
+		return problem.New(problem.InvalidValue, "the ids of the collection are strings, and those of the rows are integers").At("ids", 0).Within(Strings)
+	case b.want != Strings && len(keys.Ints) < n:
+		return problem.New(problem.InvalidValue, "the ids of the collection are integers, and those of the rows are strings").At("ids", 0).Within(Integers)
+	}
+	for i := range n {
+		if b.want != Strings {
+			b.addInt(keys.Ints[i])
+		} else if err := b.add(keys.Names[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish takes the ids of the rows; none if the builder has none.
+func (r *newRows) finish(b *idsBuilder) error {
+	if b.Len() == 0 {
+		return nil
+	}
+	ids, err := b.finish()
+	if err != nil {
+		return err
+	}
+	r.ids = ids.ids
+	return nil
+}
+
+// readSource reads the rows of an upload or a file.
+func (c *Catalog) readSource(ctx context.Context, v *Version, src *Source) (*newRows, error) {
+	s, err := c.stage(ctx, newBase(v.o.name), src, v.Coordinates(), false)
+	defer s.discard()
+	if err != nil {
+		return nil, err
+	}
+	if err := src.refuseColumns(); err != nil {
+		return nil, err
+	}
+	o := s.origin
+	named := src.IDColumn != ""
+	if !named && s.layout.IDs != "" {
+		o.IDColumn, named = s.layout.IDs, true
+	}
+	switch {
+	case o.Prepared:
+		return nil, problem.New(problem.InvalidValue, "%s: the rows of a prepared collection cannot be written to another", o.Called).In("source")
+	case s.layout.Wide && !slices.Equal(o.Like, v.Coordinates()):
+		return nil, problem.New(problem.Conflict, "collection %s was changed while the rows arrived", v.o.name).In("rows")
+	case s.dim != v.Dim():
+		return nil, wrongDimension(o.Called, s.dim, v)
+	}
+	if err := checkSize(s.rows, s.dim); err != nil {
+		return nil, err
+	}
+	end, err := c.startReading(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	path := o.Path
+	if o.File != "" {
+		path = s.arriving(o.File)
+	}
+	opt := c.options(o)
+	opt.Origin = v.Origin()
+	in, err := dataset.Open(path, opt)
+	if err != nil {
+		return nil, describe(err, o, path)
+	}
+	defer in.Close()
+	r := &newRows{id: s.id, warnings: s.dropped(named)}
+	b := v.idsBuilder()
+	for buf, more := make([]float32, s.dim*max(1, (1<<18)/s.dim)), true; more; {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		n, err := in.Read(buf)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, describe(err, o, path)
+		}
+		more = err == nil
+		r.n += n
+		if err := checkSize(int64(r.n), s.dim); err != nil {
+			return nil, err
+		}
+		r.values = append(r.values, buf[:n*s.dim]...)
+		if !named {
+			continue
+		}
+		for _, id := range in.IDs()[:n] {
+			if err := b.add(id); err != nil {
+				return nil, err
+			}
+		}
+	}
+	r.rounding = dataset.ChangeOf(in)
+	return r, r.finish(b)
+}
+
+// appendRows writes new rows to a version that changes: ids that are there are refused, and rows without ids get the integers after the greatest
+// that was ever used.
+func (c *Catalog) appendRows(ctx context.Context, v *Version, src *Source, key string) (Info, error) {
+	rows, err := c.readRows(ctx, v, src, key != "")
+	if err != nil {
+		return Info{}, err
+	}
+	fingerprint := printOf("append", v.o.name, rows.id, src.columns(), src.IDColumn, nil)
+	return c.changeRowsOnce(ctx, key, fingerprint, func() (Info, error) {
+		return c.appendNew(ctx, v, rows, key, fingerprint)
+	})
+}
+
+// appendNew is appendRows of rows that were read.
+func (c *Catalog) appendNew(ctx context.Context, v *Version, rows *newRows, key, fingerprint string) (Info, error) {
+	ch := folder.Change{IDs: rows.ids, Rows: rows.values, Rounding: rows.rounding, Only: folder.OnlyNew}
+	if rows.ids != nil {
+		return c.changeRows(ctx, v, ch, rows.warnings, key, fingerprint)
+	}
+	if v.IDs().Kind() == Strings {
+		return Info{}, problem.New(problem.InvalidValue, "the ids of collection %s are strings, and the rows to append have none", v.o.name).In("ids").Within(Strings)
+	}
+	f := v.o.changing
+	f.numbering.Lock()
+	defer f.numbering.Unlock()
+	for {
+		next := max(uint64(v.o.change.NextID), f.Greatest()+1)
+		if next > math.MaxInt64-uint64(rows.n) {
+			return Info{}, problem.New(problem.InvalidValue, "there are no integers left for the ids of %d rows", rows.n).In("rows")
+		}
+		numbers := make([]uint64, rows.n)
+		for i := range numbers {
+			numbers[i] = next + uint64(i)
+		}
+		ch.IDs = dataset.IDsOf(numbers)
+		i, err := c.changeRows(ctx, v, ch, rows.warnings, key, fingerprint)
+		if errors.Is(err, folder.ErrThere) { // a writer took one of the ids meanwhile
+			continue
+		}
+		return i, err
+	}
+}
+
+// removeFrom deletes the rows of ids, which must all be there, from a version that changes.
+func (c *Catalog) removeFrom(ctx context.Context, v *Version, ids *Keys, key string) (Info, error) {
+	fingerprint := printOf("remove", v.o.name, "", "", "", ids)
+	return c.changeRowsOnce(ctx, key, fingerprint, func() (Info, error) {
+		rows, err := v.rowsToRemove(ids)
+		if err != nil {
+			return Info{}, err
+		}
+		return c.changeRows(ctx, v, folder.Change{IDs: v.now.IDs(rows), Only: folder.OnlyThere}, nil, key, fingerprint)
+	})
+}
+
+// rowsToRemove returns the rows of ids, ascending, each once.
+func (v *Version) rowsToRemove(ids *Keys) ([]int64, error) {
+	if err := ids.refuseMask(v.Len()); err != nil {
+		return nil, err
+	}
+	rows, err := v.IDs().Rows(ids, "ids")
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(rows)
+	rows = slices.Compact(rows)
+	switch len(rows) {
+	case 0:
+		return nil, problem.New(problem.InvalidValue, "no ids are given").In("ids")
+	case v.Len():
+		return nil, problem.New(problem.InvalidValue,
+			"these are all %d rows of collection %s, and a collection has one at least: delete it instead", len(rows), v.o.name).In("ids")
+	}
+	return rows, nil
+}

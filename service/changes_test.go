@@ -1,0 +1,231 @@
+package service
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"thresher/service/api"
+	"thresher/service/catalog"
+)
+
+// rowsBody is a JSON body of rows under their ids.
+func rowsBody(ids []int, rows []float32) map[string]any {
+	var vectors [][]float32
+	for i := range ids {
+		vectors = append(vectors, rows[i*dim:(i+1)*dim])
+	}
+	return map[string]any{"source": map[string]any{"vectors": vectors, "ids": ids}}
+}
+
+// TestChangesByRows: rows are written, seen, found, appended and deleted, by every protocol; answers and tags say which state they are of.
+func TestChangesByRows(t *testing.T) {
+	to := filepath.Join(t.TempDir(), "backups")
+	dir := t.TempDir()
+	s := startIn(t, dir, func(o *Options) { o.Backups = Backups{Folder: to} })
+	rows := s.fill()
+	const films = "/v1/collections/films"
+	far := make([]float32, 2*dim)
+	far[0], far[dim+1] = 100, 100
+
+	put := s.do("PUT", films+"/rows", rowsBody([]int{7, 1000}, far)).want(200)
+	var info catalog.Info
+	put.into(&info)
+	if info.Version != 2 || *info.Writes != 1 || info.Count != atoms+1 || info.Change == nil || *info.Change != (api.RowChange{Written: 2, Replaced: 1}) || info.IDs != catalog.Integers || put.header.Get("ETag") != `"2-1"` {
+		t.Errorf("%+v, %s", info, put.body)
+	}
+	var row struct {
+		Version, Writes int
+		ID              int
+		Vector          []float32
+	}
+	got := s.do("GET", films+"/rows/1000", nil).want(200)
+	got.into(&row)
+	if !slices.Equal(row.Vector, far[dim:]) || row.Version != 2 || row.Writes != 1 || got.header.Get("ETag") != `"2-1"` || strings.Contains(string(got.body), `"row"`) {
+		t.Errorf("%s", got.body)
+	}
+	if a := s.do("GET", films, nil).want(200); a.header.Get("ETag") != `"2-1"` {
+		t.Errorf("tag %s", a.header.Get("ETag"))
+	}
+
+	first := func(path string, body map[string]any, h ...string) string {
+		t.Helper()
+		var found results
+		s.do("POST", films+path, body, h...).want(200).into(&found)
+		return found.Results[0].IDs[0].String()
+	}
+	queries := map[string]any{"queries": [][]float32{far[dim:]}, "k": 1}
+	for name, more := range map[string]map[string]any{
+		"plain": {}, "certain": {"method": "certain"}, "rows": {"include": []string{"rows"}}, "covers": {"include": []string{"covers"}},
+		"ids": {"filter": []int{3, 1000}}, "expression": {"filter": "id in (3, 1000)"}, "excluded": {"exclude": []int{7}},
+	} {
+		body := map[string]any{}
+		for _, m := range []map[string]any{queries, more} {
+			for k, v := range m {
+				body[k] = v
+			}
+		}
+		if name == "expression" {
+			delete(body, "filter")
+			body["filter"] = map[string]any{"must": []any{map[string]any{"has_id": []int{3, 1000}}}}
+		}
+		if id := first("/search", body); id != "1000" {
+			t.Errorf("%s: found %s", name, id)
+		}
+	}
+	mask := make([]bool, atoms+1)
+	mask[atoms] = true // the last in the order of ids
+	if id := first("/search", map[string]any{"queries": [][]float32{far[:dim]}, "k": 1, "filter": mask}); id != "1000" {
+		t.Errorf("a mask: found %s", id)
+	}
+	s.do("POST", films+"/search", queries, "Accept", npzType).want(200)
+	stated := `{"queries":[[` + strings.Repeat("0,", dim-2) + `0,1]],"answers":[{"ids":[1,2]}],"k":2}`
+	s.do("POST", films+"/recall", stated, "Content-Type", jsonType).want(200)
+	s.do("POST", films+"/certify", stated, "Content-Type", jsonType).want(200)
+	s.do("PUT", "/v1/collections/waves?metric=cosine&wait", npy(rows, dim), "Content-Type", npyType).want(201)
+	s.do("PUT", "/v1/collections/waves/rows", rowsBody([]int{1000}, far)).want(200)
+	s.do("POST", "/v1/collections/waves/pursuit", map[string]any{"signals": [][]float32{far[:dim]}, "terms": 1}).want(200)
+	tensor := fmt.Sprintf(`{"inputs":[{"name":"queries","datatype":"FP32","shape":[1,%d],"data":%s}],"parameters":{"k":1}}`, dim, strings.ReplaceAll(fmt.Sprint(far[dim:]), " ", ","))
+	if a := s.do("POST", "/v2/models/films/infer", tensor, "Content-Type", jsonType).want(200); !strings.Contains(string(a.body), "1000") {
+		t.Errorf("%s", a.body)
+	}
+
+	// rows that are appended, deleted, refused
+	s.do("POST", films+"/rows", rowsBody([]int{2000}, far[:dim])).want(200).into(&info)
+	if *info.Writes != 2 || *info.Change != (api.RowChange{Written: 1}) {
+		t.Errorf("%+v", info)
+	}
+	s.do("POST", films+"/rows", rowsBody([]int{2000}, far[:dim])).problem(400, "invalid-value")
+	s.do("POST", films+"/rows", npy(far[:dim], dim), "Content-Type", npyType).want(200) // without an id
+	s.do("GET", films+"/rows/2001", nil).want(200)
+	s.do("DELETE", films+"/rows", map[string]any{"ids": []int{2000, 2001}}).want(200).into(&info)
+	if *info.Change != (api.RowChange{Deleted: 2}) || info.Count != atoms+1 {
+		t.Errorf("%+v", info)
+	}
+	s.do("DELETE", films+"/rows", map[string]any{"ids": []int{2000}}).problem(404, "unknown-row")
+	s.do("DELETE", films+"/rows?ids=2000", nil).problem(404, "unknown-row")
+	s.do("DELETE", films+"/rows?ids=1,x", nil).problem(404, "unknown-row")
+	s.do("DELETE", films+"/rows?ids=", nil).problem(400, "invalid-value")
+	s.do("DELETE", films+"/rows?ids=1", map[string]any{"ids": []int{2}}).problem(400, "invalid-value")
+	s.do("DELETE", films+"/rows", nil).problem(415, "unsupported-media")
+	s.do("DELETE", "/v1/collections/waves/rows?ids=3,4", nil).want(200).into(&info)
+	if *info.Change != (api.RowChange{Deleted: 2}) {
+		t.Errorf("%+v", info)
+	}
+	s.do("GET", films+"/rows/2000", nil).problem(404, "unknown-row")
+	s.do("PUT", films+"/rows", npy(far, dim), "Content-Type", npyType).problem(400, "invalid-value") // without ids
+	s.do("PUT", films+"/rows", "id,a\n1,2\n", "Content-Type", "text/csv").problem(400, "wrong-dimension")
+	s.do("PUT", "/v1/collections/none/rows", rowsBody([]int{1}, far[:dim])).problem(404, "unknown-collection")
+	csv := "\n77" + strings.Repeat(",50", dim) + "\n"
+	header := []string{"id"}
+	for i := range dim {
+		header = append(header, fmt.Sprint("v", i))
+	}
+	csv = strings.Join(header, ",") + csv
+	s.do("PUT", films+"/rows", csv, "Content-Type", "text/csv").want(200).into(&info)
+	if *info.Change != (api.RowChange{Written: 1, Replaced: 1}) {
+		t.Errorf("%+v", info)
+	}
+
+	// conditions
+	for tag, status := range map[string]int{`"1"`: 409, `"2"`: 409, `"2-3"`: 409, `"2-05"`: 409, `"2--5"`: 409, `2-5`: 409, `"9-5"`: 409} {
+		if p := s.do("PUT", films+"/rows", rowsBody([]int{7}, rows[7*dim:]), "If-Match", tag).problem(status, "conflict"); p.Field != "If-Match" {
+			t.Errorf("%s: %+v", tag, p)
+		}
+	}
+	s.do("PUT", films+"/rows", rowsBody([]int{7}, rows[7*dim:]), "If-Match", `"2-5"`).want(200).into(&info)
+	if *info.Writes != 6 {
+		t.Errorf("%+v", info)
+	}
+
+	// a job reads what was there when it was made
+	file := s.upload("in.jsonl", requests(3, nil), "batch")
+	var made job
+	s.do("POST", "/v1/batches", map[string]any{"input_file_id": file, "endpoint": films + "/search", "completion_window": "24h"}).want(200).into(&made)
+	s.do("DELETE", films+"/rows", map[string]any{"ids": []int{1000}}).want(200)
+	if j := s.over(made.ID); j.Status != "completed" || j.Counts.Completed != 3 {
+		t.Errorf("%+v", j)
+	}
+
+	// what a backup has, and a server that starts again
+	b := s.backedUp()
+	if b.Status != api.BackupCompleted || len(b.Damaged) > 0 {
+		t.Fatalf("%+v", b)
+	}
+	s.do("PUT", films+"/rows", rowsBody([]int{5000}, far[:dim])).want(200)
+	s.stopAll()
+	again := startIn(t, dir, nil)
+	again.do("GET", films, nil).want(200).into(&info)
+	if info.Count != atoms+1 || *info.Writes != 8 || info.Version != 2 {
+		t.Errorf("after a start: %+v", info)
+	}
+	again.do("GET", films+"/rows/5000", nil).want(200)
+	again.stopAll()
+	restored := filepath.Join(t.TempDir(), "data")
+	if bad := unsound(t, filepath.Join(to, b.Name), restored); len(bad) > 0 {
+		t.Error(bad)
+	}
+	r := startIn(t, restored, nil)
+	r.do("GET", films, nil).want(200).into(&info)
+	if info.Count != atoms || *info.Writes != 7 {
+		t.Errorf("restored: %+v", info)
+	}
+	r.do("DELETE", films, nil).want(204)
+	if left, err := filepath.Glob(filepath.Join(restored, collectionsName, "films-*.folder")); err != nil || len(left) > 0 {
+		t.Errorf("left of a deleted collection: %v, %v", left, err)
+	}
+}
+
+// TestChangesBesideBackups: what was acknowledged before a backup is in it, whole, while writers go on.
+func TestChangesBesideBackups(t *testing.T) {
+	to := filepath.Join(t.TempDir(), "backups")
+	s := start(t, func(o *Options) { o.Backups = Backups{Folder: to} })
+	rows := s.fill()
+	s.do("PUT", "/v1/collections/films/rows", rowsBody([]int{0}, rows)).want(200)
+	stop := make(chan struct{})
+	var all sync.WaitGroup
+	for w := range 2 {
+		all.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+					s.do("PUT", "/v1/collections/films/rows", rowsBody([]int{1000 + 100000*w + i}, rows)).want(200)
+				}
+			}
+		})
+	}
+	var names []string
+	var acknowledged []uint64
+	for range 3 {
+		var info catalog.Info
+		s.do("GET", "/v1/collections/films", nil).want(200).into(&info)
+		acknowledged = append(acknowledged, *info.Writes)
+		b := s.backedUp()
+		if b.Status != api.BackupCompleted || len(b.Damaged) > 0 {
+			t.Fatalf("%+v", b)
+		}
+		names = append(names, b.Name)
+	}
+	close(stop)
+	all.Wait()
+	for i, name := range names {
+		restored := filepath.Join(t.TempDir(), "data")
+		if bad := unsound(t, filepath.Join(to, name), restored); len(bad) > 0 {
+			t.Error(bad)
+		}
+		r := startIn(t, restored, nil)
+		var info catalog.Info
+		r.do("GET", "/v1/collections/films", nil).want(200).into(&info)
+		if *info.Writes < acknowledged[i] || info.Count != int64(atoms)+int64(*info.Writes)-1 {
+			t.Errorf("backup %d: %d writes, %d rows; %d writes were acknowledged", i, *info.Writes, info.Count, acknowledged[i])
+		}
+		r.stopAll()
+		_ = os.RemoveAll(restored)
+	}
+}
