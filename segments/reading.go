@@ -162,6 +162,15 @@ func (r *Reading) Columns() *columns.Columns {
 	return columns.Collect(r.set.o.Columns, of, r.rows)
 }
 
+// Vectors returns all rows in memory, which are then the caller's, in the type that Elem says.
+func (r *Reading) Vectors() (dataset.Vectors, error) {
+	rows, err := r.all()
+	if err != nil {
+		return dataset.Vectors{}, err
+	}
+	return rows.encoded(r.set.dim, r.Elem())
+}
+
 // all returns the rows in memory.
 func (r *Reading) all() (rows values, err error) {
 	if rows = r.set.values(r.Len() * r.set.dim); rows.wide != nil {

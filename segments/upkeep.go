@@ -114,16 +114,12 @@ func (u *Upkeep) Build(ctx context.Context) (*Segment, error) {
 	if u.Len() == 0 {
 		return nil, nil
 	}
-	rows, err := u.all()
+	v, err := u.Vectors()
 	if err != nil {
 		return nil, err
 	}
 	o := u.set.o.Collection
 	o.Change = u.Change()
-	v, err := rows.encoded(u.set.dim, o.Elem)
-	if err != nil {
-		return nil, err
-	}
 	c, err := collection.BuildVectors(ctx, v, &o)
 	if err != nil {
 		return nil, err
