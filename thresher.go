@@ -353,10 +353,10 @@ func (x *Index) Dim() int { return x.atoms.Dim }
 
 // Dtype is the type of the values of the vectors: float32 once they have changed.
 func (x *Index) Dtype() Dtype {
-	if x.life.changes() != nil {
-		return dataset.ElemFloat32
+	if elem := x.atoms.Elem(); elem == Float64 || x.life.changes() == nil {
+		return elem
 	}
-	return x.atoms.Elem()
+	return Float32 // of narrower types, all of whose values it has
 }
 
 // Metric is the metric of all searches.

@@ -16,14 +16,9 @@ import (
 // CreateFrom makes a folder at path, where nothing may be, of the vectors of a file of collection: c is that file, opened
 // and verified, whose row i has the id i of ids; nil stands for row numbers. If the rows are in the order in which folders
 // have them, by ids that are numbers below 2^62, or any of texts, the file becomes the first segment by a hard link, or a copy
-// where there are none; else they are coded again in that order. The folder appears whole and durable or not at all, without columns. Vectors that are
-// kept in float64 are refused with ErrElem.
+// where there are none; else they are coded again in that order. The folder appears whole and durable or not at all, without columns.
 func CreateFrom(ctx context.Context, path, file string, c *collection.Collection, ids *dataset.IDs) error {
-	elem := c.Elem()
-	if elem == dataset.ElemFloat64 {
-		return fmt.Errorf("%w: those of %s are %s", ErrElem, file, elem)
-	}
-	form := Form{Metric: c.Metric, Dim: c.Dim, Seed: c.Seed, Elem: elem, Basis: c.Basis, Origin: c.Origin}
+	form := Form{Metric: c.Metric, Dim: c.Dim, Seed: c.Seed, Elem: c.Elem(), Basis: c.Basis, Origin: c.Origin}
 	if err := form.check(); err != nil {
 		return err
 	}
@@ -47,7 +42,7 @@ func CreateFrom(ctx context.Context, path, file string, c *collection.Collection
 			e.Verified = &now
 		} else {
 			r := inOrder(c, numbers)
-			made, err := collection.Create(ctx, to, r, true, &collection.Options{Metric: c.Metric, Basis: c.Basis, Seed: c.Seed, Mode: 0o600})
+			made, err := collection.Create(ctx, to, r, true, &collection.Options{Metric: c.Metric, Elem: form.Elem, Basis: c.Basis, Seed: c.Seed, Mode: 0o600})
 			if err == nil {
 				err = made.Close()
 			}
