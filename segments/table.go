@@ -30,6 +30,7 @@ type Table struct {
 	next    int64 // the next number that is given
 	numbers names[uint64]
 	texts   names[string]
+	odd     int // of texts: those that are no whole numbers
 }
 
 // ownEnd is the least number that does not stand for itself.
@@ -166,7 +167,11 @@ func (t *Table) settle(texts bool) {
 // add adds the id of a row.
 func (t *Table) add(ids *dataset.IDs, row, number int64) {
 	if t.idKind == textual {
-		t.texts.add(ids.Text(row), number)
+		text := ids.Text(row)
+		t.texts.add(text, number)
+		if !isWhole(text) {
+			t.odd++
+		}
 	} else if id, ok := numberOf(ids, row); ok {
 		t.numbers.add(id, number)
 	}
@@ -187,11 +192,30 @@ func numberOf(ids *dataset.IDs, row int64) (uint64, bool) {
 		return ids.Number(row), true
 	}
 	text := ids.Text(row)
-	if !dataset.AreWhole([]string{text}) {
+	if !isWhole(text) {
 		return 0, false
 	}
 	id, err := strconv.ParseUint(text, 10, 64)
 	return id, err == nil
+}
+
+// isWhole reports whether a text is a whole number from 0 to 2^64-1, as one is written.
+func isWhole(text string) bool { return dataset.AreWhole([]string{text}) }
+
+// Whole reports whether the ids of the numbers that are there are whole numbers from 0 to 2^64-1 throughout, also as texts. It takes
+// time for each id if there were texts that are none, and all of them are gone; none else.
+func (t *Table) Whole(there func(number int64) bool) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if t.idKind != textual {
+		return true
+	}
+	for number := range int64(t.block.Len()) {
+		if !isWhole(t.block.Text(number)) && there(number) {
+			return false
+		}
+	}
+	return t.odd == 0 || !slices.ContainsFunc(t.texts.list, func(e named[string]) bool { return !isWhole(e.id) && there(e.number) })
 }
 
 // find returns the number of the id of a row.

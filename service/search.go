@@ -357,7 +357,7 @@ func naming(v *catalog.Version) wire.Naming {
 	case catalog.Integers:
 		naming.Int = ids.Int
 	case catalog.Strings:
-		naming.Name, naming.Digits = ids.Name, ids.Digits()
+		naming.Name, naming.Digits = ids.Name, ids.Digits
 	}
 	return naming
 }

@@ -35,6 +35,9 @@ func (s *Snapshot) Numbers(ids *dataset.IDs) []int64 { return s.table.Find(ids) 
 // Textual reports whether ids are texts.
 func (s *Snapshot) Textual() bool { return s.table.Textual() }
 
+// Whole reports whether ids are whole numbers from 0 to 2^64-1 throughout, also as texts.
+func (s *Snapshot) Whole() bool { return s.table.Whole(s.Has) }
+
 // Select returns the vectors for which an expression over their columns is true, compiled once to a bitmap a segment. Errors
 // are *columns.ExprError.
 func (s *Snapshot) Select(e *columns.Expr) (*segments.Selection, error) {
