@@ -8,7 +8,9 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 
+	"thresher/columns"
 	"thresher/dataset"
 	"thresher/segments/folder"
 	"thresher/service/problem"
@@ -18,7 +20,8 @@ import (
 type newRows struct {
 	values   []float32 // [n][dim], relative to the version's origin
 	rounding dataset.Change
-	ids      *dataset.IDs // nil: the source has none
+	columns  *columns.Columns // nil: the source has none of the version's
+	ids      *dataset.IDs     // nil: the source has none
 	n        int
 	id       string // identifies the content, for fingerprints of requests
 	warnings []string
@@ -30,9 +33,6 @@ func (c *Catalog) readRows(ctx context.Context, v *Version, src *Source, keyed b
 	if src.Body != nil || src.Path != "" || src.File != "" {
 		return c.readSource(ctx, v, src)
 	}
-	if err := src.refuseColumns(); err != nil {
-		return nil, err
-	}
 	if err := src.checkRows(); err != nil {
 		return nil, err
 	}
@@ -41,6 +41,9 @@ func (c *Catalog) readRows(ctx context.Context, v *Version, src *Source, keyed b
 	}
 	r := &newRows{n: max(len(src.Rows), len(src.Rows64)) / src.Dim}
 	if err := checkSize(int64(r.n), src.Dim); err != nil {
+		return nil, err
+	}
+	if err := r.describe(v, src.Values); err != nil {
 		return nil, err
 	}
 	b := v.idsBuilder()
@@ -72,23 +75,20 @@ func (c *Catalog) readRows(ctx context.Context, v *Version, src *Source, keyed b
 	content := sha256.New() // of what stage writes, which a change that makes a version is known by
 	err := src.writeNPY(content, r.n)
 	r.id = fmt.Sprintf("content %x", content.Sum(nil))
+	if err == nil && src.Values != nil {
+		content = sha256.New()
+		err = src.Values.Write(content)
+		r.id += fmt.Sprintf(" columns %x", content.Sum(nil))
+	}
 	if err == nil && src.IDs != nil {
 		r.id, err = src.IDs.identify(r.id)
 	}
 	return r, err
 }
 
-// refuseColumns refuses columns to keep of rows that are written to a collection that has none.
-func (s *Source) refuseColumns() error {
-	if s.Columns == nil && s.Values == nil {
-		return nil
-	}
-	return problem.New(problem.InvalidValue, "columns are named, and collections that change by rows have none yet").In("columns")
-}
-
 // checkRows checks rows that the request itself contains.
 func (s *Source) checkRows() error {
-	for _, file := range []struct{ field, given string }{{"column", s.Column}, {"ids", s.IDColumn}, {"header", s.Header}} {
+	for _, file := range []struct{ field, given string }{{"column", s.Column}, {"ids", s.IDColumn}, {"header", s.Header}, {"columns", strings.Join(s.Columns, ",")}} {
 		if file.given != "" {
 			return problem.New(problem.InvalidValue, "%s says how a file is read, and the rows are in the request itself", file.field).In(file.field)
 		}
@@ -166,9 +166,6 @@ func (c *Catalog) readSource(ctx context.Context, v *Version, src *Source) (*new
 	if err != nil {
 		return nil, err
 	}
-	if err := src.refuseColumns(); err != nil {
-		return nil, err
-	}
 	o := s.origin
 	named := src.IDColumn != ""
 	if !named && s.layout.IDs != "" {
@@ -201,7 +198,11 @@ func (c *Catalog) readSource(ctx context.Context, v *Version, src *Source) (*new
 		return nil, describe(err, o, path)
 	}
 	defer in.Close()
-	r := &newRows{id: s.id, warnings: s.dropped(named)}
+	r := &newRows{id: s.id}
+	if err := r.readColumns(ctx, v, s, path); err != nil {
+		return nil, err
+	}
+	r.warnings = append(s.dropped(named), r.warnings...)
 	b := v.idsBuilder()
 	for buf, more := make([]float32, s.dim*max(1, (1<<18)/s.dim)), true; more; {
 		if err := ctx.Err(); err != nil {
@@ -227,6 +228,9 @@ func (c *Catalog) readSource(ctx context.Context, v *Version, src *Source) (*new
 		}
 	}
 	r.rounding = dataset.ChangeOf(in)
+	if r.columns != nil && r.columns.Rows() != r.n {
+		return nil, problem.New(problem.InvalidValue, "%s: the columns have %d rows, and there are %d vectors", o.Called, r.columns.Rows(), r.n).In("columns")
+	}
 	return r, r.finish(b)
 }
 
@@ -245,7 +249,7 @@ func (c *Catalog) appendRows(ctx context.Context, v *Version, src *Source, key s
 
 // appendNew is appendRows of rows that were read.
 func (c *Catalog) appendNew(ctx context.Context, v *Version, rows *newRows, key, fingerprint string) (Info, error) {
-	ch := folder.Change{IDs: rows.ids, Rows: rows.values, Rounding: rows.rounding, Only: folder.OnlyNew}
+	ch := folder.Change{IDs: rows.ids, Rows: rows.values, Columns: rows.columns, Rounding: rows.rounding, Only: folder.OnlyNew}
 	if rows.ids != nil {
 		return c.changeRows(ctx, v, ch, rows.warnings, key, fingerprint)
 	}
