@@ -185,20 +185,19 @@ func (c *Catalog) settled(ctx context.Context, name, key string) (v *Version, er
 	return v, err
 }
 
-// changingVersion returns the ready version of a collection, in use, if it changes by rows; else nil.
+// changingVersion returns the ready version of a collection, in use, if it changes by rows or may become one that does; else nil.
 func (c *Catalog) changingVersion(ctx context.Context, name, key string) (*Version, error) {
 	c.mu.Lock()
-	e := c.entries[name]
-	file := e == nil || e.Ready == nil || !e.Ready.Folder
+	unknown := c.entries[name] == nil
 	c.mu.Unlock()
-	if file {
+	if unknown || c.o.Place == nil {
 		return nil, nil
 	}
 	v, err := c.settled(ctx, name, key)
-	if err != nil || v.Changes() {
+	if err != nil || v.Changes() || v.o.mayBecomeFolder() == nil {
 		return v, err
 	}
-	v.Release() // it was replaced meanwhile
+	v.Release()
 	return nil, nil
 }
 
@@ -230,7 +229,18 @@ func (c *Catalog) changeRows(ctx context.Context, v *Version, ch folder.Change, 
 	defer o.release()
 	o.writing.RLock()
 	defer o.writing.RUnlock()
-	if err := o.mayWrite(wanted(ctx)); err != nil {
+	return o.changeHeld(ctx, v, func() (folder.Change, error) { return ch, nil }, warnings, key, fingerprint)
+}
+
+// changeHeld makes the change that is returned of the folder that v has, or became. The caller holds writing, so that it is not replaced meanwhile.
+func (o *opened) changeHeld(ctx context.Context, v *Version, change func() (folder.Change, error), warnings []string, key, fingerprint string) (Info, error) {
+	c := o.c
+	err := o.mayWrite(wanted(ctx))
+	if err != nil {
+		return Info{}, err
+	}
+	ch, err := change()
+	if err != nil {
 		return Info{}, err
 	}
 	if ch.If, err = o.wantedWrites(ctx, o != v.o); err != nil {
@@ -315,6 +325,9 @@ func (o *opened) write(ctx context.Context, ch folder.Change) (Written, error) {
 
 // checkFirst refuses, before a version that is a file becomes a folder, rows that the folder would refuse.
 func (o *opened) checkFirst(ch *folder.Change) error {
+	if ch.Rows == nil { // ids that are there are deleted
+		return nil
+	}
 	n, dim := ch.IDs.Len(), o.change.Dim
 	if err := o.describeWrite(cmp.Or(o.col.Metric.CheckRows(ch.Rows, dim), collection.CheckElem(ch.Rows, dim, o.col.Elem()))); err != nil {
 		return err
@@ -327,6 +340,11 @@ func (o *opened) checkFirst(ch *folder.Change) error {
 		}
 		if err := o.c.checkRowLimit(total); err != nil {
 			return err
+		}
+	}
+	for row := range int64(n) {
+		if at, there := o.ids.rowOfText(ch.IDs.Text(row)); there && ch.Only == folder.OnlyNew {
+			return taken(int(row), o.ids, at)
 		}
 	}
 	need := o.shapeOfRows(ch, o.col.Metric, o.col.Basis)

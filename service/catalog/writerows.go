@@ -107,10 +107,13 @@ func wrongDimension(called string, dim int, v *Version) error {
 	return problem.New(problem.WrongDimension, "%s: rows of %d columns, and those of collection %s have %d", called, dim, v.o.name, v.Dim()).In("rows").Within(v.Dim())
 }
 
+// errTooMany: rows are more than are written at once.
+var errTooMany = errors.New("too many rows for one write")
+
 // checkSize refuses rows that are more than a folder writes at once.
 func checkSize(n int64, dim int) error {
 	if most := int64(folder.MaxChangeBytes / (4*dim + 64)); n > most {
-		return problem.New(problem.OverLimit, "%d rows of %d columns, at most %d are written at once to a collection that changes by rows", n, dim, most).In("rows").Within(most)
+		return problem.New(problem.OverLimit, "%d rows of %d columns, at most %d are written at once to a collection that changes by rows", n, dim, most).In("rows").Within(most).Because(errTooMany)
 	}
 	return nil
 }
@@ -166,6 +169,11 @@ func (c *Catalog) readSource(ctx context.Context, v *Version, src *Source) (*new
 	if err != nil {
 		return nil, err
 	}
+	return c.readStaged(ctx, v, src, s)
+}
+
+// readStaged reads the rows of a source that is durable.
+func (c *Catalog) readStaged(ctx context.Context, v *Version, src *Source, s *staged) (*newRows, error) {
 	o := s.origin
 	named := src.IDColumn != ""
 	if !named && s.layout.IDs != "" {
@@ -234,15 +242,41 @@ func (c *Catalog) readSource(ctx context.Context, v *Version, src *Source) (*new
 	return r, r.finish(b)
 }
 
-// appendRows writes new rows to a version that changes: ids that are there are refused, and rows without ids get the integers after the greatest
-// that was ever used.
-func (c *Catalog) appendRows(ctx context.Context, v *Version, src *Source, key string) (Info, error) {
-	rows, err := c.readRows(ctx, v, src, key != "")
-	if err != nil {
-		return Info{}, err
+// rowsToAppend reads rows for a version that changes, or may. Of more than are written at once it returns the source instead, durable under
+// names that begin with base, of which a version can be built unless this one changes. The caller discards it, also if there is an error.
+func (c *Catalog) rowsToAppend(ctx context.Context, v *Version, src *Source, base string, keyed bool) (*newRows, *staged, error) {
+	s := &staged{}
+	inMemory := src.Body == nil && src.Path == "" && src.File == ""
+	var rows *newRows
+	var err error
+	if inMemory {
+		rows, err = c.readRows(ctx, v, src, keyed)
+	} else if s, err = c.stage(ctx, base, src, v.Coordinates(), false); err == nil {
+		rows, err = c.readStaged(ctx, v, src, s)
 	}
+	switch {
+	case err == nil:
+		s.discard()
+		return rows, nil, nil
+	case v.Changes() || !errors.Is(err, errTooMany):
+		return nil, s, err
+	case inMemory:
+		s, err = c.stage(ctx, base, src, v.Coordinates(), false)
+		return nil, s, err
+	}
+	return nil, s, nil
+}
+
+// appendRows writes new rows to a version that changes, or becomes one that does: ids that are there are refused, and rows without ids get the
+// integers after the greatest that was ever used.
+func (c *Catalog) appendRows(ctx context.Context, v *Version, src *Source, rows *newRows, key string) (Info, error) {
 	fingerprint := printOf("append", v.o.name, rows.id, src.columns(), src.IDColumn, nil)
 	return c.changeRowsOnce(ctx, key, fingerprint, func() (Info, error) {
+		if !v.Changes() {
+			if err := c.isAt(v.o.name, wanted(ctx)); err != nil {
+				return Info{}, err
+			}
+		}
 		return c.appendNew(ctx, v, rows, key, fingerprint)
 	})
 }
@@ -256,19 +290,27 @@ func (c *Catalog) appendNew(ctx context.Context, v *Version, rows *newRows, key,
 	if v.IDs().Kind() == Strings {
 		return Info{}, problem.New(problem.InvalidValue, "the ids of collection %s are strings, and the rows to append have none", v.o.name).In("ids").Within(Strings)
 	}
-	f := v.o.changing
+	o := v.o
+	if !v.Changes() {
+		ch.IDs = dataset.IDsOf(numbered(uint64(o.change.NextID), rows.n))
+		if err := o.checkFirst(&ch); err != nil {
+			return Info{}, err
+		}
+		var err error
+		if o, err = c.folderOf(ctx, v); err != nil {
+			return Info{}, err
+		}
+		defer o.release()
+	}
+	f := o.changing
 	f.numbering.Lock()
 	defer f.numbering.Unlock()
 	for {
-		next := max(uint64(v.o.change.NextID), f.Greatest()+1)
+		next := max(uint64(o.change.NextID), f.Greatest()+1)
 		if next > math.MaxInt64-uint64(rows.n) {
 			return Info{}, problem.New(problem.InvalidValue, "there are no integers left for the ids of %d rows", rows.n).In("rows")
 		}
-		numbers := make([]uint64, rows.n)
-		for i := range numbers {
-			numbers[i] = next + uint64(i)
-		}
-		ch.IDs = dataset.IDsOf(numbers)
+		ch.IDs = dataset.IDsOf(numbered(next, rows.n))
 		i, err := c.changeRows(ctx, v, ch, rows.warnings, key, fingerprint)
 		if errors.Is(err, folder.ErrThere) { // a writer took one of the ids meanwhile
 			continue
@@ -277,35 +319,11 @@ func (c *Catalog) appendNew(ctx context.Context, v *Version, rows *newRows, key,
 	}
 }
 
-// removeFrom deletes the rows of ids, which must all be there, from a version that changes.
-func (c *Catalog) removeFrom(ctx context.Context, v *Version, ids *Keys, key string) (Info, error) {
-	fingerprint := printOf("remove", v.o.name, "", "", "", ids)
-	return c.changeRowsOnce(ctx, key, fingerprint, func() (Info, error) {
-		rows, err := v.rowsToRemove(ids)
-		if err != nil {
-			return Info{}, err
-		}
-		return c.changeRows(ctx, v, folder.Change{IDs: v.now.IDs(rows), Only: folder.OnlyThere}, nil, key, fingerprint)
-	})
-}
-
-// rowsToRemove returns the rows of ids, ascending, each once.
-func (v *Version) rowsToRemove(ids *Keys) ([]int64, error) {
-	if err := ids.refuseMask(v.Len()); err != nil {
-		return nil, err
+// numbered returns n numbers from first on.
+func numbered(first uint64, n int) []uint64 {
+	numbers := make([]uint64, n)
+	for i := range numbers {
+		numbers[i] = first + uint64(i)
 	}
-	rows, err := v.IDs().Rows(ids, "ids")
-	if err != nil {
-		return nil, err
-	}
-	slices.Sort(rows)
-	rows = slices.Compact(rows)
-	switch len(rows) {
-	case 0:
-		return nil, problem.New(problem.InvalidValue, "no ids are given").In("ids")
-	case v.Len():
-		return nil, problem.New(problem.InvalidValue,
-			"these are all %d rows of collection %s, and a collection has one at least: delete it instead", len(rows), v.o.name).In("ids")
-	}
-	return rows, nil
+	return numbers
 }
