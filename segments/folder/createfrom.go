@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"thresher/collection"
+	"thresher/columns"
 	"thresher/dataset"
 	"thresher/segments"
 )
@@ -16,9 +17,16 @@ import (
 // CreateFrom makes a folder at path, where nothing may be, of the vectors of a file of collection: c is that file, opened
 // and verified, whose row i has the id i of ids; nil stands for row numbers. If the rows are in the order in which folders
 // have them, by ids that are numbers below 2^62, or any of texts, the file becomes the first segment by a hard link, or a copy
-// where there are none; else they are coded again in that order. The folder appears whole and durable or not at all, without columns.
-func CreateFrom(ctx context.Context, path, file string, c *collection.Collection, ids *dataset.IDs) error {
+// where there are none; else they are coded again in that order. described are the columns of the rows, nil for none. The folder
+// appears whole and durable or not at all.
+func CreateFrom(ctx context.Context, path, file string, c *collection.Collection, ids *dataset.IDs, described *columns.Columns) error {
 	form := Form{Metric: c.Metric, Dim: c.Dim, Seed: c.Seed, Elem: c.Elem(), Basis: c.Basis, Origin: c.Origin}
+	if described != nil {
+		if described.Rows() != c.N {
+			return fmt.Errorf("columns of %d rows for %d vectors", described.Rows(), c.N)
+		}
+		form.Columns = described.Fields()
+	}
 	if err := form.check(); err != nil {
 		return err
 	}
@@ -49,6 +57,9 @@ func CreateFrom(ctx context.Context, path, file string, c *collection.Collection
 			if err != nil {
 				return err
 			}
+			if described != nil {
+				described = described.Gather(r.places())
+			}
 			slices.Sort(numbers)
 		}
 		now, err := seen(to)
@@ -59,6 +70,9 @@ func CreateFrom(ctx context.Context, path, file string, c *collection.Collection
 			if err := e.writeNumbers(files{}, aside, numbers, table.IDs(numbers)); err != nil {
 				return err
 			}
+		}
+		if err := e.writeColumns(files{}, aside, described); err != nil {
+			return err
 		}
 		if _, e.Header, err = checksum(to, headerBytes); err != nil {
 			return err
@@ -99,6 +113,15 @@ func inOrder(c *collection.Collection, numbers []int64) *reordered {
 	}
 	slices.SortStableFunc(r.order, func(a, b int) int { return int(min(1, max(-1, numbers[a]-numbers[b]))) })
 	return r
+}
+
+// places are the rows in their order.
+func (r *reordered) places() []int64 {
+	all := make([]int64, len(r.order))
+	for i, row := range r.order {
+		all[i] = int64(row)
+	}
+	return all
 }
 
 func (r *reordered) Dim() int { return r.Collection.Dim }
