@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 
-	"thresher/collection"
 	"thresher/dataset"
 	"thresher/verify"
 )
@@ -103,9 +102,9 @@ type answered struct {
 	queries func() (dataset.Reader, error)
 }
 
-// lazyOracle returns an oracle of few scores of a collection.
-func lazyOracle(c *collection.Collection) func() (*verify.Oracle, error) {
-	return func() (*verify.Oracle, error) { return verify.NewLazyOracleOf(c) }
+// lazyOracle returns an oracle of few scores.
+func lazyOracle(of *atoms) func() (*verify.Oracle, error) {
+	return func() (*verify.Oracle, error) { return of.oracle(true, 1) }
 }
 
 // decideIntegers finds out whether the integers of answers are row numbers or ids: only one may be

@@ -243,7 +243,7 @@ func (p *pairing) rowsWith() int64 {
 func (p *pairing) foreseen(ctx context.Context) error {
 	o := tasks.PairOptions{PairOptions: p.options, MaxPairs: p.flags.maxPairs}
 	if p.with != nil {
-		p.with = dataset.RelativeTo(p.with, p.engine.atoms.QueryOrigin())
+		p.with = dataset.RelativeTo(p.with, p.engine.atoms.block.QueryOrigin())
 		o.With, o.Stored = p.with, true
 	}
 	var err error

@@ -31,7 +31,7 @@ func (s *search) stateCoverage(ctx context.Context) error {
 	c := &tasks.Coverage{
 		Queries: queries.String(), Count: queries.Count(), Metric: s.atoms.Metric.String(),
 		K: k, OwnK: s.flags.kColumn != "", Limits: limits, Reaching: s.flags.ranged(), Method: s.method, Part: s.flags.part.QueryPart,
-		Shards: []tasks.Shard{tasks.ShardOf(s.atoms.Collection, s.atoms.nameOf()).Part(s.request.Filter, nil)},
+		Shards: []tasks.Shard{s.atoms.shard().Part(s.request.Filter, nil)},
 	}
 	if c.Part != nil {
 		c.ExcludeSelf, c.Epsilon, c.Delta, c.Rounded = s.flags.excludeSelf, s.request.Epsilon, s.request.Delta, s.rounded
