@@ -43,9 +43,9 @@ func (u Use) has(c *codec) bool {
 	case ListsRead:
 		return c.lists != nil
 	case AnswersWritten:
-		return c.bare != nil || u.written(c) >= listColumns
+		return c.bare != nil || u.written(c) >= flatColumns
 	case WholeWritten:
-		return u.written(c) >= listColumns
+		return u.written(c) >= flatColumns
 	case ScoresWritten:
 		return c.scores != nil
 	case EdgesWritten:
@@ -110,6 +110,8 @@ func (f *AnswersForm) Assemble(spool io.ReadSeeker, covers json.RawMessage, k in
 		return f.write(spool, k, out)
 	case f.Matrix:
 		return writeAnswerArrays(f.Format, each, k, out)
+	case codecOf(f.Format).writes < listColumns:
+		return writeAnswersLong(f.Format, each, out)
 	default:
 		return writeAnswerRows(f.Format, each, out)
 	}

@@ -42,9 +42,11 @@ func newSearchCommand(a *app) *cobra.Command {
 		Short: "Find the k best vectors of every query",
 		Long: `Find the k best vectors of every query. Answers are written chunk by chunk.
 
-They go to --out, whose extension selects the format (.jsonl, .npz, .parquet, .ivecs,
-.ibin), or as JSON lines to stdout. --resume continues a run that was killed. A summary
+They go to --out, whose extension selects the format (.jsonl, .npz, .csv, .parquet,
+.ivecs, .ibin), or as JSON lines to stdout. --resume continues a run that was killed. A summary
 goes to stderr, or with --json to stdout. The default --seed is 1, so that runs repeat.
+
+.csv has a row for each query and vector, and all that .parquet has but lists.
 
 .ibin is ground truth as the big-ann-benchmarks write it: ids and scores; ids alone if
 the name ends in .neighbors.ibin; or, with --min-score and without -k, the answers of a
