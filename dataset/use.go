@@ -56,12 +56,12 @@ func (u Use) has(c *codec) bool {
 	if u == ValuesWritten {
 		return c.write != nil && c.names == namedColumns
 	}
-	return c.write != nil
+	return c.write != nil && !c.valuesOnly
 }
 
 // written is the most that tables of c's format hold; oneColumn for none.
 func (Use) written(c *codec) shape {
-	if c.write == nil {
+	if c.write == nil || c.valuesOnly {
 		return oneColumn
 	}
 	return c.writes
