@@ -13,7 +13,7 @@ import (
 // stateCoverage makes the outputs state to which queries and vectors the answers are. If not all queries can be
 // read they state nothing: the search answers those before, and reports the error.
 func (s *search) stateCoverage(ctx context.Context) error {
-	if !s.out.statesCoverage() {
+	if !s.out.statesCoverage() || s.filters != nil { // whose answers are about different vectors
 		return nil
 	}
 	queries, err := s.digestQueries(ctx)
@@ -43,7 +43,7 @@ func (s *search) stateCoverage(ctx context.Context) error {
 // digestQueries reads the queries as they are given, relative to no origin, which depends on the atoms, and finds what
 // rounding changes in the search.
 func (s *search) digestQueries(ctx context.Context) (*tasks.QueryDigest, error) {
-	r, err := s.in.queries.openQueries(s.flags.queriesColumn, append(s.flags.columns(), s.flags.ids)...)
+	r, err := s.in.queries.openQueries(s.flags.queriesColumn, s.flags.beside()...)
 	if err != nil {
 		return nil, err
 	}

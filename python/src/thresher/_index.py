@@ -697,12 +697,8 @@ class Index:
             arrays["filter_lims"], arrays["filter"], arrays["filter_of"] = each
         elif isinstance(filter, (str, dict)):
             arrays["filter"] = self._selected(filter)
-        elif type(filter).__module__.startswith("polars") and type(filter).__name__ == "Expr":
-            raise TypeError(
-                "filter: an expression of polars says nothing without its frame; frame.select(expression).to_series() "
-                "is a mask"
-            )
         elif filter is not None:
+            _refuse_frameless(filter)
             if (mask := _arrays.mask_of(filter, "filter", (len(self),))) is not None:
                 arrays["mask"] = np.ascontiguousarray(mask)
             else:
@@ -753,6 +749,14 @@ class Index:
         lims = np.zeros(len(lists) + 1, np.int64)
         np.cumsum([len(rows) for rows in lists], out=lims[1:])
         return lims, np.concatenate(lists) if lists else np.empty(0, np.int64), of
+
+    def _taking_part(self, filter: Filter | None) -> dict[str, npt.NDArray[np.int64]]:
+        """Return the rows that a filter allows, ascending, as an array of a call; nothing without a filter."""
+        if filter is None:
+            return {}
+        _refuse_frameless(filter)
+        rows = self._selected(filter) if isinstance(filter, (str, dict)) else self._filter_of(filter)
+        return {"filter": np.unique(rows)}
 
     def _filter_of(self, part: Any) -> npt.NDArray[np.int64]:
         """Return the rows of a mask or of ids, the filter of one query."""
@@ -1348,6 +1352,15 @@ class Index:
         rows = None if self._rows is None else np.asarray(self._rows)
         given = (self._ids, self._columns, self._origin, self._rounded)
         return _restored, (self._settings, self._path, rows, *given, self._history, self._kept)
+
+
+def _refuse_frameless(filter: Any) -> None:
+    """Refuse an expression of polars, which needs a frame."""
+    if type(filter).__module__.startswith("polars") and type(filter).__name__ == "Expr":
+        raise TypeError(
+            "filter: an expression of polars says nothing without its frame; frame.select(expression).to_series() "
+            "is a mask"
+        )
 
 
 @contextmanager
