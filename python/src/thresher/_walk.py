@@ -126,7 +126,7 @@ class Segments:
     def range_search(
         self, queries: Any, *, exclude: Sequence[npt.NDArray[Any]] | None = None, **options: Any
     ) -> RangeResult:
-        """Return all vectors of all segments that reach a score, as `Index.range_search` does."""
+        """Return all vectors of all segments that reach a score, as `Index.range_search` does, `min_score` by name."""
         found = [
             replace(index.range_search(queries, exclude=excluded(index, exclude), **options), _covers=None)
             for index in self.indexes
