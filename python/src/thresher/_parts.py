@@ -34,6 +34,7 @@ log = logging.getLogger("thresher")
 SUFFIX = ".thresher"
 _BESIDE = (_ids.SUFFIX, ".columns")  # what files beside a segment add to its name
 _PLAN = "building.json"
+_SCRATCH = ".building-"
 
 ROWS = 1_000_000  # files are joined to segments of at least so many rows
 
@@ -320,14 +321,14 @@ class Build:
 
         name, local = self.name(number), isinstance(self.out, fs.LocalFileSystem)
         # Beside where it goes, so that it is renamed; a name with "." is none of the folder's segments.
-        with tempfile.TemporaryDirectory(prefix=".building-", dir=self.folder if local else None) as scratch:
+        with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=self.folder if local else None) as scratch:
             sources = self.segments[number]
             if not isinstance(self.source, fs.LocalFileSystem):
                 copies = [os.path.join(scratch, f"{i}.parquet") for i in range(len(sources))]
                 for path, copy in zip(sources, copies, strict=True):
                     _fetch(self.source, path, copy)
                 sources = copies
-            given = {key: value for key, value in self.settings.items() if value is not None}
+            given: dict[str, Any] = {key: value for key, value in self.settings.items() if value is not None}
             with Index.open(sources, metric=self.metric, device="cpu", threads=threads, **given) as index:
                 made = os.path.join(scratch, name)
                 index.save(made)
@@ -343,7 +344,13 @@ class Build:
         return info
 
     def end(self) -> None:
-        """Say that all segments are there."""
+        """Say that all segments are there, and remove what killed tasks have left."""
+        from pyarrow import fs
+
+        if isinstance(self.out, fs.LocalFileSystem):
+            for name in os.listdir(self.folder):
+                if name.startswith(_SCRATCH):
+                    shutil.rmtree(self._at(name), ignore_errors=True)
         self.out.delete_file(self._at(_PLAN))
 
 
@@ -376,9 +383,7 @@ def _shape(system: FileSystem, path: str, vector: str, id: str | None) -> _Shape
         raise OSError(f"source: {path}: {e}") from None
 
 
-def _checked(
-    files: list[Any], shapes: list[_Shape], vector: str, id: str | None
-) -> tuple[list[Any], list[_Shape]]:
+def _checked(files: list[Any], shapes: list[_Shape], vector: str, id: str | None) -> tuple[list[Any], list[_Shape]]:
     """Return the files that have rows, after a check that they are alike."""
     some = [(f, s) for f, s in zip(files, shapes, strict=True) if s[0] > 0]
     if not some:

@@ -23,11 +23,11 @@ from thresher._result import RangeResult, Result
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Segments", "answers", "excluded", "vectors_of"]
+__all__ = ["TOGETHER", "Segments", "answers", "column_of", "lists_of", "vectors_of"]
 
 log = logging.getLogger("thresher")
 
-BLOCK = 1 << 17  # queries that walk together
+TOGETHER = 1 << 17  # queries that walk together
 
 _TRIES = 3  # of a block whose worker dies; each search repeats itself once, too
 
@@ -76,9 +76,7 @@ class Segments:
             ("ids", _kind),
         ):
             if of(first) != of(last):
-                raise ValueError(
-                    f"vectors: {what} differs, {of(first)} of {self.paths[0]} and {of(last)} of {path}"
-                )
+                raise ValueError(f"vectors: {what} differs, {of(first)} of {self.paths[0]} and {of(last)} of {path}")
 
     def __len__(self) -> int:
         return sum(len(index) for index in self.indexes)
@@ -106,7 +104,8 @@ class Segments:
         best: Result | None = None
         for index, offset in zip(self.indexes, self.offsets, strict=True):
             least = own if best is None else self._floor(best, own)
-            r = index.search(queries, k, exclude=excluded(index, exclude), **{reach: least}, **options)
+            within: dict[str, Any] = {reach: least, **options}
+            r = index.search(queries, k, exclude=_excluded(index, exclude), **within)
             r = replace(r, _covers=None)  # what it says of its least score is true of this segment alone
             if best is None:
                 best = merge([r], offsets=[offset], unchecked=True) if offset else r
@@ -128,7 +127,7 @@ class Segments:
     ) -> RangeResult:
         """Return all vectors of all segments that reach a score, as `Index.range_search` does, `min_score` by name."""
         found = [
-            replace(index.range_search(queries, exclude=excluded(index, exclude), **options), _covers=None)
+            replace(index.range_search(queries, exclude=_excluded(index, exclude), **options), _covers=None)
             for index in self.indexes
         ]
         return merge(found, offsets=self.offsets, unchecked=True)
@@ -177,7 +176,7 @@ def _kind(index: Index) -> str:
     return "texts" if index._ids.dtype.kind == "U" else "integers"
 
 
-def excluded(
+def _excluded(
     index: Index, lists: Sequence[npt.NDArray[Any]] | None
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
     """Return lists of ids as rows of an index, without those that it has not: (indptr, indices)."""
