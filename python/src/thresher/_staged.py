@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Staged"]
 
-_APART = ".building-"  # a name with "." is none of the segments of a folder
-
 
 class Staged:
     """Where tasks write segments of a folder, whose segments stay as they are until `commit`.
@@ -53,7 +51,7 @@ class Staged:
             raise FileExistsError(
                 errno.EEXIST, "out: the folder has segments; overwrite=True replaces them", self.folder
             )
-        self._apart = f"{self.folder}/{_APART}{uuid.uuid4().hex}"
+        self._apart = f"{self.folder}/{_parts._SCRATCH}{uuid.uuid4().hex}"
 
     def _there(self) -> list[str]:
         """Return what is in the folder."""
@@ -100,7 +98,7 @@ class Staged:
             self._system.delete_file(path)
         for path, name in zip(made, names, strict=True):
             for beside in (*_parts._BESIDE, ""):  # the segment last, which says that all is there
-                if self._system.get_file_info(path + beside).type == fs.FileType.File:
+                if not beside or self._system.get_file_info(path + beside).type == fs.FileType.File:
                     self._system.move(path + beside, f"{self.folder}/{name}{beside}")
         self._system.delete_file(f"{self.folder}/{_parts._PLAN}")
         self.abandon()

@@ -18,7 +18,7 @@ import re
 import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -29,7 +29,7 @@ from thresher._index import Index
 from thresher._kept import names_of
 from thresher._parts import Folder
 from thresher._staged import Staged
-from thresher._walk import BLOCK, Segments, column_of, lists_of
+from thresher._walk import Segments, column_of, lists_of
 
 try:
     import pyarrow as pa
@@ -47,7 +47,8 @@ if TYPE_CHECKING:
 
 __all__ = ["build", "knn"]
 
-_BYTES = 64 << 20  # of queries that walk together; Spark does not count the memory of Python
+_BLOCK = 1 << 17  # queries that walk together
+_BYTES = 64 << 20  # of them; Spark does not count the memory of Python
 _ROWS = 1 << 16  # of answers that Spark is given at a time
 _SMALL = 50_000  # rows, below which segments cost more than they must
 
@@ -166,8 +167,8 @@ def build(
 def _spill(batches: Iterator[pa.RecordBatch], path: str, vector: str, id: str | None, drop: bool) -> int | None:
     """Write a partition to a file, and return the dimension of its vectors; None if it has no rows."""
     dim: int | None = None
-    writer = None
-    try:
+    with ExitStack() as files:
+        writer = None
         for batch in batches:
             rows = _rows_of(batch, vector, id, "row", drop, dim)
             if not len(rows.values):
@@ -178,13 +179,8 @@ def _spill(batches: Iterator[pa.RecordBatch], path: str, vector: str, id: str | 
             if id is not None and (ids := column_of(batch, id, "id")).null_count:
                 raise ValueError(f"id: row {int(np.argmin(np.asarray(ids.is_valid())))} of a block has none (null)")
             if writer is None:
-                writer = pa.OSFile(path, "wb"), None
-                writer = writer[0], pa.ipc.new_file(writer[0], batch.schema)
-            writer[1].write_batch(batch)
-    finally:
-        if writer is not None:
-            writer[1].close()
-            writer[0].close()
+                writer = files.enter_context(pa.ipc.new_file(files.enter_context(pa.OSFile(path, "wb")), batch.schema))
+            writer.write_batch(batch)
     return dim
 
 
@@ -494,7 +490,7 @@ def _blocks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
         if not batch.num_rows:
             continue
         waiting.append(batch)
-        if sum(b.num_rows for b in waiting) >= BLOCK or sum(b.nbytes for b in waiting) >= _BYTES:
+        if sum(b.num_rows for b in waiting) >= _BLOCK or sum(b.nbytes for b in waiting) >= _BYTES:
             yield pa.Table.from_batches(waiting).combine_chunks()
             waiting = []
     if waiting:
