@@ -42,7 +42,7 @@ log = logging.getLogger("ray.thresher")  # Ray shows what is logged below its ow
 
 BLOCK = 4096  # queries of a task
 
-# What an actor and its child take beside mapped files, about. Others state no memory: of operators that ask for the same
+# What an actor and its child take beside mapped files, about. Others state none: of operators that ask for the same
 # Ray makes one, which would undo the division into blocks.
 _MEMORY = 256 << 20
 

@@ -380,8 +380,9 @@ def test_kills_change_nothing(tmp_path, data, q, monkeypatch):
     assert got.equals(walked(data, q, k=10, block=50))
 
 
-def test_a_worker_that_always_dies_is_an_error(tmp_path, data, monkeypatch):
+def test_a_worker_that_always_dies_is_an_error(tmp_path, data, q, monkeypatch):
     many = {0: [f"child{i}" for i in range(100)]}
     monkeypatch.setattr(thresher.ray, "SearchSegments", killing(tmp_path / "kills", many))
-    assert "WorkerDied" in failure(thresher.ray.knn(f"{data}/queries", data / "segments", 10))
-    assert 3 <= len(os.listdir(tmp_path / "kills")) <= 12
+    queries = ray.data.from_arrow(pa.table({"id": pa.array(range(QUERIES)), "vector": fixed(q)}))
+    assert "WorkerDied" in failure(thresher.ray.knn(queries, data / "segments", 10))
+    assert len(os.listdir(tmp_path / "kills")) == 6  # three times a search and its repetition
