@@ -142,7 +142,7 @@ class Segments:
         twice &= ordered[:, 1:] != none
         if twice.any():
             which = ordered[:, 1:][twice][0]
-            rows = best.rows[np.nonzero(best.ids == which)][:2]
+            rows = np.sort(best.rows[np.nonzero(best.ids == which)])[:2]
             at = np.searchsorted(self.offsets, rows, side="right") - 1
             names = " and ".join(dict.fromkeys(self.paths[i] for i in at))
             raise ValueError(f"vectors: id {which.item()!r} is there twice, in {names}")

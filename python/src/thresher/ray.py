@@ -42,6 +42,10 @@ log = logging.getLogger("ray.thresher")  # Ray shows what is logged below its ow
 
 BLOCK = 4096  # queries of a task
 
+# What an actor and its child take beside mapped files, about. Others state none: of operators that ask for the same
+# Ray makes one, which would undo the division into blocks.
+_MEMORY = 256 << 20
+
 
 def build(
     source: str | PathLike[str] | Sequence[str | PathLike[str]],
@@ -454,6 +458,7 @@ def _walked(
         zero_copy_batch=True,
         compute=pool,
         num_cpus=cpus,
+        memory=_MEMORY,
     )
 
 
@@ -472,4 +477,4 @@ def _read(path: Any, columns: _Columns, named: list[str]) -> ray.data.Dataset:
         except ValueError as e:
             raise ValueError(f"{e}, in {files[0].path}") from None
     given = [path] if isinstance(path, (str, os.PathLike)) else path
-    return ray.data.read_parquet([os.fspath(p) for p in given], columns=named)
+    return ray.data.read_parquet([os.fspath(p) for p in given]).select_columns(named)
