@@ -35,7 +35,7 @@ try:
     import pyarrow as pa
     import pyarrow.compute as pc
     from pyspark import TaskContext
-    from pyspark.sql import types
+    from pyspark.sql import functions, types
 except ImportError as e:
     raise ImportError(f"thresher.spark needs Spark and Arrow: pip install thresher[spark] ({e})") from None
 
@@ -129,15 +129,15 @@ def build(
     def build_segments(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with tempfile.TemporaryDirectory(prefix="thresher-") as scratch:
             path = os.path.join(scratch, "vectors.arrow")
-            dim = _spill(batches, path, vector, id, drop)
+            dim = _spill(_renamed(batches, named), path, vector, id, drop)
             if dim is not None:
                 yield _built(path, staged, metric, settings)
 
-    named = [name for name in (vector, id, *kept) if name is not None]
+    named = list(dict.fromkeys(name for name in (vector, id, *kept) if name is not None))
     try:
         with _described(df, f"thresher.spark.build {os.fspath(out)}"):
             made = (
-                _selected(df, named)
+                _numbered(df, named)
                 .mapInArrow(build_segments, "partition int, path string, rows long, dim int")
                 .collect()
             )
@@ -298,10 +298,10 @@ def knn(
     join = _Join(vector, id, exclude, own, asked, kept, _drops(nulls), joinType == "leftouter", texts)
 
     def search_segments(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for block in _blocks(batches):
+        for block in _blocks(_renamed(batches, named)):
             yield from join.answered(_opened(folder), block)
 
-    named = [name for name in (vector, id, exclude, *kept) if name is not None]
+    named = list(dict.fromkeys(name for name in (vector, id, exclude, *kept) if name is not None))
     schema = types.StructType(
         [
             *(queries.schema[name] for name in kept),
@@ -312,7 +312,7 @@ def knn(
             types.StructField("delta", types.DoubleType()),
         ]
     )
-    return _selected(queries, named).mapInArrow(search_segments, schema)
+    return _numbered(queries, named).mapInArrow(search_segments, schema)
 
 
 def _tried(folder: Folder, asked: dict[str, Any]) -> bool:
@@ -336,9 +336,17 @@ def _refuse_wide(wide: bool) -> None:
         raise ValueError("vectors: some ids are 2^63 or greater, for which Spark has no type")
 
 
-def _selected(df: DataFrame, names: Sequence[str]) -> DataFrame:
-    """Return these columns alone, whatever is in their names."""
-    return df.select(*("`" + name.replace("`", "``") + "`" for name in dict.fromkeys(names)))
+def _numbered(df: DataFrame, names: Sequence[str]) -> DataFrame:
+    """Return these columns alone, called by their numbers: mapInArrow takes no names with dots."""
+    return df.select(
+        *(functions.col("`" + name.replace("`", "``") + "`").alias(f"c{i}") for i, name in enumerate(names))
+    )
+
+
+def _renamed(batches: Iterator[pa.RecordBatch], names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Return batches of `_numbered` columns under their names."""
+    for batch in batches:
+        yield pa.RecordBatch.from_arrays(batch.columns, names=list(names))
 
 
 class _Join:

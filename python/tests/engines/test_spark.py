@@ -318,6 +318,22 @@ def test_replaced_segments_are_not_mixed(spark, users, tmp_path, x, q):
         assert [row[2] for row in got] == (IDS[rows] + 1000 * i).reshape(-1).tolist()
 
 
+def test_segments_stay_open(spark, users, segments, tmp_path, monkeypatch):
+    """Python processes, which Spark keeps between tasks, open a folder once."""
+
+    class Join(thresher.spark._Join):
+        def answered(self, segments, block):
+            once(tmp_path, f"{os.getpid()}-{id(segments)}-block-{len(os.listdir(tmp_path))}-{block['id'][0]}")
+            return super().answered(segments, block)
+
+    monkeypatch.setattr(thresher.spark, "_Join", Join)
+    for _ in range(3):
+        assert len(table(thresher.spark.knn(users, segments, 2))) == 2 * QUERIES
+    seen = [name.split("-block-")[0] for name in os.listdir(tmp_path)]
+    assert len(seen) >= 12
+    assert len(set(seen)) == len({name.split("-")[0] for name in seen}) < len(seen)
+
+
 def once(folder, name):
     """Return whether nobody has asked for this name before, in whichever process."""
     try:
