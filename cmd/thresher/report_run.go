@@ -204,15 +204,12 @@ func (r *reportRun) prepare(ctx context.Context, dim int) (err error) {
 
 // draw reads the queries that are compared.
 func (r *reportRun) draw(ctx context.Context, queries dataset.Reader) error {
-	src := newQueryChunks(r.queriesIn, queries, r.Config.Chunk).forAtoms(r.engine.atoms.Collection)
+	src := newQueryChunks(r.queriesIn, queries, r.Config.Chunk).forAtoms(r.engine.atoms)
 	a := r.engine.atoms
 	r.req = batch.Request{Stored: !a.Float64(), K: r.k, Method: r.method, Delta: r.Config.Delta, ExcludeSelf: r.flags.excludeSelf, Filter: r.filter, Part: true}
 	d := &drawnQueries{app: r.app, source: src, doing: "reading queries", atoms: r.atomsIn, answers: r.queriesIn, total: r.total, sample: r.flags.sample}
-	switch {
-	case r.flags.excludeSelf && a.Float64():
-		d.kept = a.Collection
-	case r.flags.excludeSelf:
-		d.selves = a.Floats()
+	if r.flags.excludeSelf {
+		d.selves = func(rows *queryRows, first int64) error { return rows.checkSelves(a, first) }
 	}
 	for _, err := range eachDrawn(ctx, d, func(c *drawnChunk) (*struct{}, error) {
 		var part batch.Request
@@ -414,8 +411,8 @@ func (r *reportRun) stated(ctx context.Context, in input) ([]dataset.Result, err
 	if err := ids.useIntegers(r.flags.integers); err != nil {
 		return nil, err
 	}
-	c := r.engine.atoms.Collection
-	err = r.decideIntegers(ctx, &answered{answers: in, ids: &ids, n: c.N, dim: c.Dim, oracle: lazyOracle(c), queries: func() (dataset.Reader, error) {
+	c := r.engine.atoms.block
+	err = r.decideIntegers(ctx, &answered{answers: in, ids: &ids, n: c.N, dim: c.Dim, oracle: lazyOracle(r.engine.atoms), queries: func() (dataset.Reader, error) {
 		return r.queriesIn.openQueries(r.flags.queriesColumn, r.flags.named()...)
 	}})
 	if err != nil {
@@ -439,7 +436,7 @@ func (r *reportRun) stated(ctx context.Context, in input) ([]dataset.Result, err
 
 // recallOf compares answers to some of the queries drawn.
 func (r *reportRun) recallOf(ctx context.Context, in input, k int, places []int, stated []dataset.Result, visit func(*tasks.Compared) error) (*tasks.RecallSummary, error) {
-	compare, err := newComparison(r.engine.atoms.Collection, in, k, r.Config.Threads)
+	compare, err := newComparison(r.engine.atoms, in, k, r.Config.Threads)
 	if err != nil {
 		return nil, err
 	}
@@ -502,7 +499,7 @@ func (r *reportRun) write() error {
 
 // scoresOf are the scores of rows for query j of those drawn, as answers state them.
 func (r *reportRun) scoresOf(j int, rows []int64) []float64 {
-	c := r.engine.atoms.Collection
+	c := r.engine.atoms.block
 	at := make([]uint32, len(rows))
 	for i, row := range rows {
 		at[i] = uint32(row)

@@ -67,7 +67,7 @@ func (s *shownRows) values() (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	memory := make([]float32, a.Dim)
 	for i := 0; i < a.N; i += 1 + a.N/1000 {
-		for _, x := range a.RowIn(memory, i) {
+		for _, x := range a.block.RowIn(memory, i) {
 			low, high = min(low, float64(x)), max(high, float64(x))
 		}
 	}
@@ -227,7 +227,7 @@ func (r *reportRun) neighbours(j int, rows []int64, ranks map[int64]int) ([]repo
 }
 
 // vectorValues are the values of a vector as given.
-func (r *reportRun) vectorValues(row int64) []float64 { return r.engine.atoms.Given(int(row)) }
+func (r *reportRun) vectorValues(row int64) []float64 { return r.engine.atoms.block.Given(int(row)) }
 
 // queryValues are the values of query j of those drawn as given.
 func (r *reportRun) queryValues(j int) []float64 {
