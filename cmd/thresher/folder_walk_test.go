@@ -127,7 +127,7 @@ func TestFolderWalk(t *testing.T) {
 		}
 		clitest.WriteFile(t, ".", "ids.jsonl", idLines(t, "walk.jsonl", 4))
 		wrong := thresher(t, "verify", "--vectors", folder, "--queries", q, "--queries-column", "vector", "--answers", "ids.jsonl", "--integers", "rows")
-		if wrong.Code != cli.ExitWrong || !strings.Contains(wrong.Out+wrong.Err, "wrong         1") {
+		if wrong.Code != cli.ExitWrong || !strings.Contains(wrong.Out+wrong.Err, "1 of 12 answers are wrong") {
 			t.Errorf("verify: code %d, %s%s", wrong.Code, wrong.Out, wrong.Err)
 		}
 		certified := func(vectors string) string {
