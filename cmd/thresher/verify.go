@@ -285,7 +285,7 @@ func (v *verification) loadOracle(ctx context.Context, in input, dim int, querie
 		v.layout = dataset.LayoutOf(r)
 		v.report.VectorColumns = v.layout.String()
 		have = r.Dim()
-		if t, ok := r.(dataset.TypedReader); ok && t.Elem() == dataset.ElemFloat64 && v.flags.dtype.Elem == dataset.ElemFloat64 {
+		if t, ok := r.(dataset.TypedReader); ok && t.Elem() == dataset.ElemFloat64 && in.kept(v.flags.dtype.Elem) == dataset.ElemFloat64 {
 			kept, err = v.readKept(ctx, in, r, metric)
 		} else {
 			rows, rests, err = v.readRounded(ctx, in, r)
