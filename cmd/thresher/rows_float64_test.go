@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"thresher/dataset"
 	"thresher/internal/cli"
 	"thresher/internal/cli/clitest"
 	"thresher/internal/vectors"
@@ -135,14 +134,16 @@ func TestFolderFloat64BadInput(t *testing.T) {
 	t.Chdir(t.TempDir())
 	clitest.WriteFile(t, ".", "a.npy", npyOf64([]float64{1, .1, .2, 1}, 2))
 	clitest.WriteFile(t, ".", "far.jsonl", []byte("{\"id\":7,\"vector\":[1,2]}\n{\"id\":8,\"vector\":[1e300,2]}\n"))
+	clitest.WriteFile(t, ".", "far.npy", npyOf64([]float64{1, 1e300}, 2))
 	clitest.WriteFile(t, ".", "nan.npy", npyOf64([]float64{1, math.NaN()}, 2))
 	thresher(t, "build", "--vectors", "a.npy", "--metric", "l2", "--dtype", "float64", "--out", "f/").WantCode(t, cli.ExitOK)
 	before := read(t, "f/1.log")
 	for args, want := range map[string]string{
-		"rows put --collection f --vectors far.jsonl":                                                    "far.jsonl: row 1, column 0: value 1e+300",
-		"build --vectors nan.npy --metric l2 --dtype float64 --out g/":                                   "row 0 (0-based), column 1",
-		"search --vectors f --queries a.npy -k 1 --method banditmips --basis raw":                        "float64",
-		"build --vectors a.npy --metric l2 --dtype " + dataset.ElemFloat16.String() + " --out h/ --json": "value 0.1 is no float16",
+		"rows put --collection f --vectors far.jsonl":                             "far.jsonl: row 1, column 0 (0-based): line 2: value 1e300 is beyond the range of float32",
+		"build --vectors far.npy --metric l2 --dtype float64 --out k/":            "far.npy: row 0, column 1: value 1e+300 is not finite as float32",
+		"build --vectors nan.npy --metric l2 --dtype float64 --out g/":            "nan.npy: row 0, column 1 (0-based): value is NaN",
+		"search --vectors f --queries a.npy -k 1 --method banditmips --basis raw": "float64",
+		"build --vectors a.npy --metric l2 --dtype float16 --out h/":              "value 0.1 is no float16",
 	} {
 		got := thresher(t, strings.Fields(args)...)
 		if got.Code != cli.ExitInput || !strings.Contains(got.Err, want) {

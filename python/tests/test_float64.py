@@ -105,7 +105,8 @@ def test_written_by_id(tmp_path):
         index.save(tmp_path / "now.thresher")
         index.remove(np.arange(600, 700))
         index.upsert([7], vectors[8:9].astype(np.float32))
-        now[7], left = vectors[8].astype(np.float32), np.delete(now, np.arange(600, 700), axis=0)
+        now[7] = vectors[8].astype(np.float32)
+        left = np.delete(now, np.arange(600, 700), axis=0)
         np.testing.assert_array_equal(index.search(queries, 3, method="exact").ids, best64(queries, left, 3, "l2"))
         with pytest.raises(ValueError, match="row 0, id 3: a value that is not finite"):
             index.upsert([3], np.full((1, vectors.shape[1]), np.inf))
