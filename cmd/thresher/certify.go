@@ -110,7 +110,7 @@ func (s *search) openCandidates(ctx context.Context, queries dataset.Reader, m i
 // setGoals gives the queries of a request, numbered from first, their goals, and returns the
 // answers that their candidates are from.
 func (s *search) setGoals(req *batch.Request, first int64) (others []dataset.Result, err error) {
-	m := len(req.Queries) / s.atoms.Dim
+	m := max(len(req.Queries), len(req.Queries64)) / s.atoms.Dim
 	if s.goals != nil {
 		if req.Goals, err = s.goals.read(first, m); err != nil {
 			return nil, err
