@@ -142,7 +142,7 @@ func (x *Index) toRows(req *Request) error {
 	if !req.ExcludeSelf {
 		return nil
 	}
-	selves := make([]int64, len(req.Queries)/x.Dim())
+	selves := make([]int64, max(len(req.Queries), len(req.Queries64))/x.Dim())
 	if req.Selves != nil {
 		selves = slices.Clone(req.Selves)
 	} else {

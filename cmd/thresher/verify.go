@@ -289,7 +289,7 @@ func (v *verification) loadOracle(ctx context.Context, in input, dim int, querie
 		have = r.Dim()
 		t, typed := r.(dataset.TypedReader)
 		switch wide := typed && t.Elem() == dataset.ElemFloat64; {
-		case wide && v.flags.dtype.Elem == dataset.ElemFloat64:
+		case wide && in.kept(v.flags.dtype.Elem) == dataset.ElemFloat64:
 			kept, err = v.readKept(ctx, in, r, metric)
 		case in.folder != nil && !wide:
 			err = v.walk(in, r)

@@ -1074,7 +1074,16 @@ class Index:
         ...     replaced, index.search([0, 1, 0], 2).ids.tolist(), index.ids.tolist()
         (1, [['b', 'd']], ['b', 'c', 'd'])
         """
-        given = _arrays.given(vectors, "vectors", self.dim or None, columns=self._columns, origin=self._origin)
+        given = _arrays.given(
+            vectors,
+            "vectors",
+            self.dim or None,
+            columns=self._columns,
+            origin=self._origin,
+            float64=self.dtype == "float64",
+        )
+        if self.dtype == "float64":  # of which all values are
+            given = given._replace(rows=_narrow.fitted(given.rows, "float64", "vectors"))
         own = _ids.checked_ids(ids, len(given.rows))
         if own is None:
             raise TypeError("ids: None; each vector needs one")
@@ -1086,8 +1095,7 @@ class Index:
         if self._closed:
             raise ValueError("index: closed")
         if self._rebuilt():
-            what = "columns" if self.columns else f"vectors of {self._info['dtype']}"
-            raise ValueError(f"index: it has {what}, which `add` and `remove` write and `upsert` does not")
+            raise ValueError("index: it has columns, which `add` and `remove` write and `upsert` does not")
         if len(own) == 0:
             return 0
         kind = "i" if self._ids is None else self._ids.dtype.kind
@@ -1098,7 +1106,7 @@ class Index:
         rows = changes.rows_of(self._ids, own)
         order, rows = _changes.places(rows, own, self._ids, len(self))
         if len(self) == 0:
-            first = _worker.empty(given.rows.shape, np.float32)
+            first = _worker.empty(given.rows.shape, given.rows.dtype)
             first[:] = given.rows[order]
             self._replace(first, None if self._ids is None else own, None, None, _rounding(given))
             return 0
@@ -1108,13 +1116,13 @@ class Index:
         return replaced
 
     def _rebuilt(self) -> bool:
-        """Return whether a change builds the index anew: segments have neither columns nor float64."""
-        return bool(self.columns) or self._info["dtype"] == "float64"
+        """Return whether a change builds the index anew: an upsert has no columns for segments."""
+        return bool(self.columns)
 
     def _write(
         self,
         rows: npt.NDArray[np.int64],
-        vectors: npt.NDArray[np.float32],
+        vectors: npt.NDArray[Any],
         added: npt.NDArray[Any] | None,
         given: _narrow.Given,
     ) -> None:
@@ -1148,7 +1156,7 @@ class Index:
             return
         if len(gone) == len(self):
             raise ValueError(f"ids: all {len(self)} vectors; an index has at least one")
-        if self._rebuilt() or (self._history is None and self._info["dtype"] != "float32"):
+        if self._rebuilt() or (self._history is None and self.dtype not in ("float32", "float64")):
             keep = np.ones(len(self), bool)
             keep[gone] = False
             kept = None if self._ids is None else self._ids[keep]
