@@ -28,6 +28,7 @@ type atoms struct {
 	Change dataset.Change
 	elem   dataset.Elem
 
+	beyond      bool                   // they are mapped, and take more than the memory that is free
 	block       *collection.Collection // nil if there are rows
 	rows        *segments.Reading      // of a folder
 	names       *dataset.IDs           // the ids; nil without a column of them
@@ -76,6 +77,22 @@ func (a *atoms) Close() error {
 	return a.block.Close()
 }
 
+// readAhead reports whether mapped collections take more than the memory that is free; then searches read their rows ahead.
+func readAhead(mapped ...*collection.Collection) bool {
+	var bytes int64
+	for _, c := range mapped {
+		bytes += c.Bytes()
+	}
+	spare := cli.SpareMemory()
+	if spare == 0 || bytes <= spare {
+		return false
+	}
+	for _, c := range mapped {
+		c.ReadAhead()
+	}
+	return true
+}
+
 // wide is what a run that is resumed must agree in: float64 if the values are kept so, which decides what is found; else "".
 func (a *atoms) wide() string {
 	if a.Float64() {
@@ -106,6 +123,7 @@ func (a *app) loadAtoms(ctx context.Context, in input, opt *dataset.Options, o *
 		}
 		made := atomsOf(c)
 		made.names, made.idColumn, made.load = names, column, time.Since(begun)
+		made.beyond = readAhead(c)
 		return made, nil
 	}
 

@@ -139,6 +139,11 @@ func (a *app) openWalk(in input, opt *dataset.Options, ask func(*atoms) (batch.R
 		N: v.rows.Len(), Dim: v.rows.Dim(), Metric: metric, Seed: form.Seed, Change: v.rows.Change(), elem: form.Elem,
 		rows: v.rows, names: v.ids, columns: dataset.LayoutOf(r), idColumn: dataset.LayoutOf(r).IDs,
 	}
+	var mapped []*collection.Collection
+	for _, h := range v.now.Holdings() {
+		mapped = append(mapped, h.Segment.Collection())
+	}
+	of.beyond = readAhead(mapped...)
 	if _, err := ask(of); err != nil {
 		return nil, err
 	}

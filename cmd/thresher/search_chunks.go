@@ -50,7 +50,7 @@ func (s *search) boundedChunks(queries dataset.Reader) (*queryChunks, error) {
 	}
 	src.chunk = m.Queries
 	s.Log.Info("memory of the search", "k", s.k, "bytes", m.Bytes, "queries_at_a_time", m.Queries)
-	if s.k >= statedFrom {
+	if s.k >= statedFrom || s.atoms.beyond {
 		s.summary.Memory = &m
 	}
 	return src, nil
