@@ -177,7 +177,7 @@ func (s *Set) Counts() Counts {
 
 // next returns a copy of the current snapshot, to be changed and published. It shares all parts.
 func (s *Set) next() *Snapshot {
-	return &Snapshot{set: s, views: slices.Clone(s.current.views), tail: s.current.tail}
+	return &Snapshot{set: s, views: slices.Clone(s.current.views), tail: s.current.tail, writes: s.current.writes}
 }
 
 // publish makes n the current snapshot. It takes over the references of what is new in it, and takes references of
@@ -261,7 +261,7 @@ func (s *Set) UpsertRounded(ids []int64, rows []float32, change dataset.Change) 
 // UpsertColumns is UpsertRounded of rows with columns, of which those of the Set that c lacks are null; nil has none. They replace those of
 // the vectors that were there.
 func (s *Set) UpsertColumns(ids []int64, rows []float32, change dataset.Change, c *columns.Columns) (replaced int, err error) {
-	if err := s.CheckUpsert(ids, rows); err != nil || len(ids) == 0 {
+	if err := s.CheckUpsert(ids, rows); err != nil {
 		return 0, err
 	}
 	if c != nil {
@@ -278,6 +278,11 @@ func (s *Set) UpsertColumns(ids []int64, rows []float32, change dataset.Change, 
 		return 0, ErrClosed
 	}
 	n := s.next()
+	n.writes++
+	if len(ids) == 0 {
+		s.publish(n)
+		return 0, nil
+	}
 	hidden := n.hide(ids)
 	known := len(n.inTail(ids))
 	n.tail = n.tail.put(ids, rows, known, c)
@@ -300,6 +305,7 @@ func (s *Set) Delete(ids []int64) (deleted int, err error) {
 		return 0, ErrClosed
 	}
 	n := s.next()
+	n.writes++
 	deleted = n.hide(ids)
 	if known := n.inTail(ids); len(known) > 0 {
 		n.tail = n.tail.remove(known)
@@ -309,9 +315,6 @@ func (s *Set) Delete(ids []int64) (deleted int, err error) {
 				return 0, err
 			}
 		}
-	}
-	if deleted == 0 {
-		return 0, nil
 	}
 	s.counts.Deleted += int64(deleted)
 	s.publish(n)
@@ -421,6 +424,6 @@ func (s *Set) Close() error {
 	}
 	s.closed = true
 	empty := newTail(s.dim)
-	s.publish(&Snapshot{set: s, tail: empty})
+	s.publish(&Snapshot{set: s, tail: empty, writes: s.current.writes})
 	return s.ended
 }

@@ -148,7 +148,7 @@ func seen(path string) (verified, error) {
 func (f *Folder) readNumbers(e *segmentFile) ([]int64, error) {
 	if e.IDs == nil {
 		f.named = true
-		f.greatest = max(f.greatest, uint64(max(0, e.Rows-1)))
+		f.greatest.Store(max(f.greatest.Load(), uint64(max(0, e.Rows-1))))
 		f.table.Settle(false)
 		if f.table.Textual() {
 			return nil, &DamageError{File: filepath.Join(f.path, e.file()), Err: errors.New("it has no ids, and those of the folder are texts")}

@@ -342,8 +342,7 @@ func (ch *change) extend(name string, s *staged, src *Source, digits bool) error
 }
 
 // Remove makes a version without the rows of these ids, which must all exist and have the
-// collection's kind. The remaining rows keep their ids. A collection cannot lose all its
-// rows. See Create.
+// collection's kind. The remaining rows keep their ids. If none remains, the collection changes by rows from then on. See Create.
 func (c *Catalog) Remove(ctx context.Context, name string, ids Keys, key string) (Info, error) {
 	may := func(e *entry) error { return c.mayChange(name, e) }
 	if err := c.refuseEarly(ctx, name, key, may); err != nil {
@@ -357,7 +356,7 @@ func (c *Catalog) Remove(ctx context.Context, name string, ids Keys, key string)
 		return Info{}, err
 	}
 	fingerprint := printOf("remove", name, "", "", "", ids)
-	return c.changeOnce(ctx, name, key, fingerprint, func(from *Version) (Info, error) {
+	i, err := c.changeOnce(ctx, name, key, fingerprint, func(from *Version) (Info, error) {
 		if from.Changes() {
 			return Info{}, c.overtaken(name, from.o.change.Version)
 		}
@@ -369,6 +368,10 @@ func (c *Catalog) Remove(ctx context.Context, name string, ids Keys, key string)
 		}
 		return c.accept(name, key, fingerprint, ch, s, from, wanted(ctx), may)
 	})
+	if errors.Is(err, errEmptied) {
+		return c.empty(ctx, name, &ids, key)
+	}
+	return i, err
 }
 
 // removeRows removes the rows of ids from ch, which still describes the previous version.
@@ -376,6 +379,9 @@ func (c *Catalog) removeRows(ch *change, s *staged, from *Version, ids *Keys) er
 	rows, err := from.rowsToRemove(ids)
 	if err != nil {
 		return err
+	}
+	if len(rows) == from.Len() {
+		return errEmptied
 	}
 	var drop dataset.IDsBuilder
 	for _, row := range rows {

@@ -286,7 +286,29 @@ func (c *Catalog) appendNew(ctx context.Context, v *Version, rows *newRows, key,
 	}
 }
 
-// removeFrom deletes the rows of ids, which must all be there, from a version that changes.
+// errEmptied: a version that is a file would lose all its rows.
+var errEmptied = errors.New("a collection that is a file has no rows left")
+
+// empty deletes all rows of a collection, which are those of ids. One that is a file becomes one that changes by rows, since a file has
+// one at least.
+func (c *Catalog) empty(ctx context.Context, name string, ids *Keys, key string) (Info, error) {
+	v, err := c.Use(name, 0)
+	if err != nil {
+		return Info{}, err
+	}
+	defer v.Release()
+	if !v.Changes() {
+		if err := v.o.mayBecomeFolder(); err != nil {
+			return Info{}, problem.New(problem.InvalidValue, "these are all %d rows of collection %s, which cannot change by rows, and so has one at least: delete it instead", v.Len(), name).In("ids").Because(err)
+		}
+		if err := c.isAt(name, wanted(ctx)); err != nil {
+			return Info{}, err
+		}
+	}
+	return c.removeFrom(ctx, v, ids, key)
+}
+
+// removeFrom deletes the rows of ids, which must all be there, from a version that changes or, if it is a file, becomes one.
 func (c *Catalog) removeFrom(ctx context.Context, v *Version, ids *Keys, key string) (Info, error) {
 	fingerprint := printOf("remove", v.o.name, "", "", "", ids)
 	return c.changeRowsOnce(ctx, key, fingerprint, func() (Info, error) {
@@ -294,8 +316,28 @@ func (c *Catalog) removeFrom(ctx context.Context, v *Version, ids *Keys, key str
 		if err != nil {
 			return Info{}, err
 		}
-		return c.changeRows(ctx, v, folder.Change{IDs: v.now.IDs(rows), Only: folder.OnlyThere}, nil, key, fingerprint)
+		return c.changeRows(ctx, v, folder.Change{IDs: v.idsOf(rows), Only: folder.OnlyThere}, nil, key, fingerprint)
 	})
+}
+
+// idsOf returns the ids of rows.
+func (v *Version) idsOf(rows []int64) *dataset.IDs {
+	if v.now != nil {
+		return v.now.IDs(rows)
+	}
+	if d := v.IDs(); d.kind == Strings {
+		var texts dataset.IDsBuilder
+		texts.BecomeTexts()
+		for _, row := range rows {
+			texts.AddText(d.Name(row))
+		}
+		return texts.IDs()
+	}
+	numbers := make([]uint64, len(rows))
+	for i, row := range rows {
+		numbers[i] = uint64(v.IDs().Int(row))
+	}
+	return dataset.IDsOf(numbers)
 }
 
 // rowsToRemove returns the rows of ids, ascending, each once.
@@ -309,12 +351,8 @@ func (v *Version) rowsToRemove(ids *Keys) ([]int64, error) {
 	}
 	slices.Sort(rows)
 	rows = slices.Compact(rows)
-	switch len(rows) {
-	case 0:
+	if len(rows) == 0 {
 		return nil, problem.New(problem.InvalidValue, "no ids are given").In("ids")
-	case v.Len():
-		return nil, problem.New(problem.InvalidValue,
-			"these are all %d rows of collection %s, and a collection has one at least: delete it instead", len(rows), v.o.name).In("ids")
 	}
 	return rows, nil
 }
