@@ -13,15 +13,15 @@ import (
 	"thresher/dataset"
 )
 
-// gate is a backend that, once it is shut, keeps whoever loads a collection waiting until it is opened.
-type gate struct {
+// loadGate is a backend that, once it is shut, keeps whoever loads a collection waiting until it is opened.
+type loadGate struct {
 	backend.Backend
 	shut    atomic.Bool
 	waiting chan struct{} // gets one for each that waits
 	open    chan struct{} // closed when it is opened
 }
 
-func (g *gate) Load(ctx context.Context, c *collection.Collection) (backend.Resident, error) {
+func (g *loadGate) Load(ctx context.Context, c *collection.Collection) (backend.Resident, error) {
 	if g.shut.Load() {
 		g.waiting <- struct{}{}
 		<-g.open
@@ -34,7 +34,7 @@ func TestUseDuringWrite(t *testing.T) {
 	const dim = 4
 	b := cpu.New(cpu.Options{Threads: 1})
 	t.Cleanup(func() { b.Close() })
-	g := &gate{Backend: b, waiting: make(chan struct{}, 8), open: make(chan struct{})}
+	g := &loadGate{Backend: b, waiting: make(chan struct{}, 8), open: make(chan struct{})}
 	f, ctx := newFolder(t, Options{Place: func(string) (backend.Backend, *batch.Options, error) { return g, &batch.Options{}, nil }}), context.Background()
 	for _, name := range []string{"a", "b"} {
 		f.ready(f.c.Create(ctx, name, rowsOf(0, 3, dim, ints(1, 2, 3)), CreateOptions{Metric: "ip"}, ""))
