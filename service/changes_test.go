@@ -293,3 +293,30 @@ func TestEmptyCollection(t *testing.T) {
 		s.stop()
 	}
 }
+
+// TestWholeInTurn: what needs a collection that changes as one reads it only once the request was understood, fits the limits and has its turn.
+func TestWholeInTurn(t *testing.T) {
+	s := start(t, nil)
+	rows := s.fill()
+	const films = "/v1/collections/films"
+	s.do("PUT", films+"/rows", rowsBody([]int{7}, rows)).want(200)
+	v, err := s.catalog.Use("films", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Release()
+	query := [][]float32{rows[:dim]}
+	for path, body := range map[string]map[string]any{
+		"/recall":  {"queries": query, "answers": []any{}},
+		"/certify": {"queries": query, "answers": []any{map[string]any{"ids": []int{1}}}, "k": atoms * 10},
+		"/pursuit": {"signals": query, "terms": 0},
+	} {
+		if a := s.do("POST", films+path, body); a.status != 400 || v.Stands() {
+			t.Errorf("%s: %d, %s, and the collection was read: %v", path, a.status, a.body, v.Stands())
+		}
+	}
+	s.do("POST", films+"/recall", map[string]any{"queries": query, "answers": []any{map[string]any{"ids": []int{1}}}}).want(200)
+	if !v.Stands() {
+		t.Error("the collection was not read, or not kept")
+	}
+}

@@ -74,7 +74,7 @@ func (s *Server) search(r *request, w http.ResponseWriter) error {
 		return q, err
 	}, func(ctx context.Context, t *turn, name string, _ *catalog.Version, q *wire.Search) (*batch.Response, error) {
 		if v.Len() > 0 && (form == npzType || q.Rows || q.Digest != nil) { // which name rows by their place among all
-			whole, err := s.catalog.Whole(ctx, v)
+			whole, err := s.whole(ctx, t, v)
 			if err != nil {
 				return nil, err
 			}

@@ -73,6 +73,12 @@ func CreateFrom(ctx context.Context, path, file string, c *collection.Collection
 	})
 }
 
+// Ordered reports whether n rows with these ids are in the order in which folders have them, so that CreateFrom codes none of them again.
+func Ordered(n int, ids *dataset.IDs) bool {
+	numbers, _, err := numbersOfRows(n, ids)
+	return err == nil && slices.IsSorted(numbers)
+}
+
 // numbersOfRows returns the numbers of n rows with ids, and the table that has them; nil of row numbers, which are theirs.
 func numbersOfRows(n int, ids *dataset.IDs) ([]int64, *segments.Table, error) {
 	if ids == nil {

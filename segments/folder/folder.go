@@ -48,6 +48,9 @@ type Options struct {
 	Threads int
 	// SealRows is how many rows wait in the log at least before they are made a segment; 0 is 4,096.
 	SealRows int
+	// Upkept, if not nil, is called after each seal or merge, which changes how much memory the vectors take. It must not wait for another
+	// call of the folder than Snapshot.
+	Upkept func(*Folder)
 	// ByHand leaves seals and merges to Maintain. Otherwise a goroutine does them when they are due.
 	ByHand bool
 }
