@@ -91,6 +91,7 @@ func Open(dim int, o Options, parts ...Holding) (*Set, error) {
 		s.seal, s.piece = o.SealRows, max(1, min(pieceRows, o.SealRows/4))
 	}
 	first := &Snapshot{set: s, tail: newTail(dim)}
+	listed := make([]Listed, len(parts))
 	for i, p := range parts {
 		c := p.Segment.c
 		if c.Dim != dim || c.Metric != o.Collection.Metric {
@@ -102,53 +103,27 @@ func Open(dim int, o Options, parts ...Holding) (*Set, error) {
 		if len(o.Columns) > 0 && (p.Segment.columns == nil || !slices.Equal(p.Segment.columns().Fields(), o.Columns)) {
 			return nil, fmt.Errorf("segment %d: its columns are not those of the others", i)
 		}
+		listed[i] = Listed{c.N, p.Segment.ids, p.Deleted}
+		if err := listed[i].Check(); err != nil {
+			return nil, fmt.Errorf("segment %d: %w", i, err)
+		}
 		m := view{Segment: p.Segment}
 		if len(p.Deleted) > 0 {
 			rows := make([]int, len(p.Deleted))
 			for j, row := range p.Deleted {
-				if int(row) >= c.N || j > 0 && row <= p.Deleted[j-1] {
-					return nil, fmt.Errorf("segment %d: deleted row %d is not below %d and above the one before it", i, row, c.N)
-				}
 				rows[j] = int(row)
 			}
 			m.live, m.deleted = m.engine.Without(nil, rows), len(rows)
 		}
 		first.views = append(first.views, m)
 	}
-	if err := checkDistinct(first.views); err != nil {
+	if err := CheckDistinct(listed); err != nil {
 		return nil, err
 	}
 	first.settle()
 	first.users.Store(1)
 	s.current = first
 	return s, nil
-}
-
-// checkDistinct returns an error if an id is left in two views.
-func checkDistinct(views []view) error {
-	at, holder := make([]int, len(views)), -1 // the next row of each
-	last := int64(-1)
-	for {
-		next := -1
-		for i := range views {
-			m := &views[i]
-			for at[i] < m.c.N && !m.has(at[i]) {
-				at[i]++
-			}
-			if at[i] < m.c.N && (next < 0 || m.ID(at[i]) < views[next].ID(at[next])) {
-				next = i
-			}
-		}
-		if next < 0 {
-			return nil
-		}
-		id := views[next].ID(at[next])
-		if id == last {
-			return fmt.Errorf("id %d is in segment %d and in segment %d", id, holder, next)
-		}
-		last, holder = id, next
-		at[next]++
-	}
 }
 
 // settle puts the views in order and counts the vectors.

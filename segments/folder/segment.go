@@ -44,6 +44,9 @@ func (f *Folder) openSegment(ctx context.Context, e *segmentFile) (h segments.Ho
 	if h.Deleted, err = f.readDeleted(e); err != nil {
 		return h, err
 	}
+	if err := checkListed(path, segments.Listed{N: c.N, IDs: numbers, Deleted: h.Deleted}); err != nil {
+		return h, err
+	}
 	described, err := f.readColumns(e)
 	if err != nil {
 		return h, err
@@ -53,6 +56,14 @@ func (f *Folder) openSegment(ctx context.Context, e *segmentFile) (h segments.Ho
 	}
 	f.entries[h.Segment] = e
 	return h, nil
+}
+
+// checkListed refuses the numbers of the segment at path.
+func checkListed(path string, l segments.Listed) error {
+	if err := l.Check(); err != nil {
+		return &DamageError{File: path, Err: err}
+	}
+	return nil
 }
 
 // segmentOf returns the segment of a collection, which is closed with it, and columns; nil has none. After an error the collection is
