@@ -227,6 +227,11 @@ func (c *Catalog) changeRows(ctx context.Context, v *Version, ch folder.Change, 
 		return Info{}, err
 	}
 	defer o.release()
+	return o.changeBeside(ctx, v, ch, warnings, key, fingerprint)
+}
+
+// changeBeside makes a change of the folder that v has, or became, beside other writers.
+func (o *opened) changeBeside(ctx context.Context, v *Version, ch folder.Change, warnings []string, key, fingerprint string) (Info, error) {
 	o.writing.RLock()
 	defer o.writing.RUnlock()
 	return o.changeHeld(ctx, v, func() (folder.Change, error) { return ch, nil }, warnings, key, fingerprint)
