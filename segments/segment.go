@@ -21,6 +21,7 @@ type Segment struct {
 	ids     []int64                 // ascending, one a row; nil: the rows' numbers
 	coded   int                     // how often a row of it has been coded at most
 	columns func() *columns.Columns // of the rows; nil: they have none
+	weight  int64                   // bytes of columns
 	holders atomic.Int32
 	ended   func() error // called when nobody has it any more; may be nil
 }
@@ -79,7 +80,7 @@ func (s *Segment) SetColumns(c *columns.Columns) error {
 	if c.Rows() != s.c.N {
 		return fmt.Errorf("columns of %d rows for %d vectors", c.Rows(), s.c.N)
 	}
-	s.columns = func() *columns.Columns { return c }
+	s.columns, s.weight = func() *columns.Columns { return c }, c.Bytes()
 	return nil
 }
 

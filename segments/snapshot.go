@@ -102,15 +102,15 @@ func (s *Snapshot) IDs() []int64 {
 type Size struct {
 	Segments int   // with codes
 	Waiting  int   // rows without codes, which wait for being sealed; those deleted included
-	Bytes    int64 // of vectors and codes, mapped or not
+	Bytes    int64 // of vectors, codes and columns, mapped or not
 }
 
 // Size returns how large the snapshot is. It takes time for each segment, not for each vector.
 func (s *Snapshot) Size() Size {
-	size := Size{Waiting: len(s.tail.ids), Bytes: int64(4*len(s.tail.rows) + 16*len(s.tail.ids))}
+	size := Size{Waiting: len(s.tail.ids), Bytes: int64(4*len(s.tail.rows)+16*len(s.tail.ids)) + s.tail.weight}
 	for i := range s.views {
 		m := &s.views[i]
-		if size.Bytes += m.c.Bytes() + 8*int64(len(m.ids)); m.coded == 0 {
+		if size.Bytes += m.c.Bytes() + 8*int64(len(m.ids)) + m.weight; m.coded == 0 {
 			size.Waiting += m.c.N
 		} else {
 			size.Segments++

@@ -189,7 +189,8 @@ func (p *pursued) explain(err error) error {
 // write sends the terms as JSON.
 func (p *pursued) write(out *outgoing, took time.Duration) error {
 	ids := naming(p.v)
-	out.buf.b = wire.AppendOpening(out.buf.b, p.v.Info().Version, took, nil, ids)
+	info := p.v.Info()
+	out.buf.b = wire.AppendOpening(out.buf.b, info.Version, info.Writes, took, nil, ids)
 	for j, terms := 0, p.terms; j < p.M; j++ {
 		n := 0
 		for n < len(terms) && terms[n].Signal == int64(j) {

@@ -34,10 +34,11 @@ func (s *Server) recall(r *request, w http.ResponseWriter) error {
 		}
 		found.Plan = "" // depends on the seed
 		head, err := json.Marshal(struct {
-			Version int64 `json:"version"`
+			Version int64   `json:"version"`
+			Writes  *uint64 `json:"writes,omitempty"`
 			*tasks.RecallSummary
 			Scores *api.ScoreCheck `json:"scores,omitempty"` // with the collection's ids
-		}{c.version, found, c.scores(found.Scores)})
+		}{c.info.Version, c.info.Writes, found, c.scores(found.Scores)})
 		if err != nil {
 			return err
 		}
@@ -99,7 +100,7 @@ func (s *Server) certify(r *request, w http.ResponseWriter) error {
 		out := t.outgoing(r, w)
 		defer out.close()
 		jsonHeader(w.Header())
-		out.buf.b = wire.AppendOpening(out.buf.b, c.version, c.took, covers, c.ids)
+		out.buf.b = wire.AppendOpening(out.buf.b, c.info.Version, c.info.Writes, c.took, covers, c.ids)
 		for j := range c.resp.Answers {
 			one := &c.of[j]
 			var recall *float64
@@ -158,7 +159,7 @@ func (s *Server) stated(r *request, verb string, answer func(context.Context, *t
 		}
 		v.Release()
 		v = whole
-		c.v, c.ids, c.version = v, naming(v), v.Info().Version
+		c.v, c.ids, c.info = v, naming(v), v.Info()
 		return s.runGoals(ctx, t, name, v, q, c.Listed(), func(req *batch.Request) (err error) {
 			c.filter, c.exclude = req.Filter, req.Exclude
 			if c.rows, err = c.Stated.Rows(rowsIn(v)); err != nil {
@@ -190,7 +191,7 @@ func (s *Server) stated(r *request, verb string, answer func(context.Context, *t
 type comparison struct {
 	*wire.Stated
 	v       *catalog.Version
-	version int64
+	info    catalog.Info
 	ids     wire.Naming
 	rows    [][]int64 // of the stated answers
 	filter  []int64   // rows that may be returned, nil for all

@@ -254,7 +254,7 @@ func (f *Folder) describe(m *contents) error {
 
 // buildOptions are those of segments.
 func (f *Folder) buildOptions() collection.Options {
-	return collection.Options{Metric: f.metric, Basis: f.basis, Origin: f.origin, Seed: f.seed, Elem: f.elem, Threads: f.o.threads()}
+	return collection.Options{Metric: f.metric, Basis: f.basis, Origin: f.origin, Seed: f.seed, Elem: f.elem, Threads: f.o.threads(), Mode: modeIn(f.path)}
 }
 
 // replay applies the logs and opens the last of them to be written.

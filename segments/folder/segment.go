@@ -110,12 +110,20 @@ func (f *Folder) writeColumns(e *segmentFile, u *segments.Upkeep) (*columns.Colu
 		return nil, nil
 	}
 	c := u.Columns()
-	var b bytes.Buffer
-	err := columns.WriteSaved(&b, filepath.Join(f.path, e.file()), c)
-	if err == nil {
-		e.Columns, err = writeSideFile(f.disk, filepath.Join(f.path, e.columnsFile()), b.Bytes(), e.Rows)
+	return c, e.writeColumns(f.disk, f.path, c)
+}
+
+// writeColumns writes the columns of a segment of the folder at path; nil has none.
+func (e *segmentFile) writeColumns(d disk, path string, c *columns.Columns) error {
+	if c == nil {
+		return nil
 	}
-	return c, err
+	var b bytes.Buffer
+	err := columns.WriteSaved(&b, filepath.Join(path, e.file()), c)
+	if err == nil {
+		e.Columns, err = writeSideFile(d, filepath.Join(path, e.columnsFile()), b.Bytes(), e.Rows)
+	}
+	return err
 }
 
 // openCollection maps a segment's file, verified as the options say.

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -137,7 +138,7 @@ func (c *Catalog) Put(ctx context.Context, name string, src Source, key string) 
 		if err := c.isAt(name, wanted(ctx)); err != nil {
 			return Info{}, err
 		}
-		return c.changeRows(ctx, v, folder.Change{IDs: rows.ids, Rows: rows.values, Rounding: rows.rounding}, rows.warnings, key, fingerprint)
+		return c.changeRows(ctx, v, folder.Change{IDs: rows.ids, Rows: rows.values, Columns: rows.columns, Rounding: rows.rounding}, rows.warnings, key, fingerprint)
 	})
 }
 
@@ -187,20 +188,19 @@ func (c *Catalog) settled(ctx context.Context, name, key string) (v *Version, er
 	return v, err
 }
 
-// changingVersion returns the ready version of a collection, in use, if it changes by rows; else nil.
+// changingVersion returns the ready version of a collection, in use, if it changes by rows or may become one that does; else nil.
 func (c *Catalog) changingVersion(ctx context.Context, name, key string) (*Version, error) {
 	c.mu.Lock()
-	e := c.entries[name]
-	file := e == nil || e.Ready == nil || !e.Ready.Folder
+	unknown := c.entries[name] == nil
 	c.mu.Unlock()
-	if file {
+	if unknown || c.o.Place == nil {
 		return nil, nil
 	}
 	v, err := c.settled(ctx, name, key)
-	if err != nil || v.Changes() {
+	if err != nil || v.Changes() || v.o.mayBecomeFolder() == nil {
 		return v, err
 	}
-	v.Release() // it was replaced meanwhile
+	v.Release()
 	return nil, nil
 }
 
@@ -210,10 +210,8 @@ func (o *opened) mayBecomeFolder() error {
 	switch {
 	case o.c.o.Place == nil:
 		what = "this server changes no collections by rows"
-	case o.change.Columns != nil:
-		what = fmt.Sprintf("collection %s has columns, and collections that change by rows have none yet", o.name)
-	case o.col.Elem() != dataset.ElemFloat32:
-		what = fmt.Sprintf("collection %s is kept as %s, and collections that change by rows are float32", o.name, o.col.Elem())
+	case o.col.Elem() == dataset.ElemFloat64:
+		what = fmt.Sprintf("collection %s is kept as %s, and collections that change by rows are float32 or narrower", o.name, o.col.Elem())
 	default:
 		return nil
 	}
@@ -232,9 +230,25 @@ func (c *Catalog) changeRows(ctx context.Context, v *Version, ch folder.Change, 
 		return Info{}, err
 	}
 	defer o.release()
+	return o.changeBeside(ctx, v, ch, warnings, key, fingerprint)
+}
+
+// changeBeside makes a change of the folder that v has, or became, beside other writers.
+func (o *opened) changeBeside(ctx context.Context, v *Version, ch folder.Change, warnings []string, key, fingerprint string) (Info, error) {
 	o.writing.RLock()
 	defer o.writing.RUnlock()
-	if err := o.mayWrite(wanted(ctx)); err != nil {
+	return o.changeHeld(ctx, v, func() (folder.Change, error) { return ch, nil }, warnings, key, fingerprint)
+}
+
+// changeHeld makes the change that is returned of the folder that v has, or became. The caller holds writing, so that it is not replaced meanwhile.
+func (o *opened) changeHeld(ctx context.Context, v *Version, change func() (folder.Change, error), warnings []string, key, fingerprint string) (Info, error) {
+	c := o.c
+	err := o.mayWrite(wanted(ctx))
+	if err != nil {
+		return Info{}, err
+	}
+	ch, err := change()
+	if err != nil {
 		return Info{}, err
 	}
 	if ch.If, err = o.wantedWrites(ctx, o != v.o); err != nil {
@@ -300,7 +314,7 @@ func (o *opened) write(ctx context.Context, ch folder.Change) (Written, error) {
 		if err := o.fits(ch.IDs, n); err != nil {
 			return Written{}, err
 		}
-		need := o.shapeOfRows(n, f.Form().Metric, f.Form().Basis)
+		need := o.shapeOfRows(&ch, f.Form().Metric, f.Form().Basis)
 		bytes := need.estimate()
 		if err := o.share.grow(bytes, need.String()); err != nil {
 			return Written{}, err
@@ -319,8 +333,11 @@ func (o *opened) write(ctx context.Context, ch folder.Change) (Written, error) {
 
 // checkFirst refuses, before a version that is a file becomes a folder, rows that the folder would refuse.
 func (o *opened) checkFirst(ch *folder.Change) error {
+	if ch.Rows == nil { // ids that are there are deleted
+		return nil
+	}
 	n, dim := ch.IDs.Len(), o.change.Dim
-	if err := o.describeWrite(o.col.Metric.CheckRows(ch.Rows, dim)); err != nil {
+	if err := o.describeWrite(cmp.Or(o.col.Metric.CheckRows(ch.Rows, dim), collection.CheckElem(ch.Rows, dim, o.col.Elem()))); err != nil {
 		return err
 	}
 	if total := int64(o.col.N + n); total > o.c.o.MaxRows {
@@ -333,7 +350,12 @@ func (o *opened) checkFirst(ch *folder.Change) error {
 			return err
 		}
 	}
-	need := o.shapeOfRows(n, o.col.Metric, o.col.Basis)
+	for row := range int64(n) {
+		if at, there := o.ids.rowOfText(ch.IDs.Text(row)); there && ch.Only == folder.OnlyNew {
+			return taken(int(row), o.ids, at)
+		}
+	}
+	need := o.shapeOfRows(ch, o.col.Metric, o.col.Basis)
 	bytes := need.estimate()
 	if err := o.share.grow(bytes, need.String()); err != nil {
 		return err
@@ -341,9 +363,14 @@ func (o *opened) checkFirst(ch *folder.Change) error {
 	return o.share.grow(-bytes, "")
 }
 
-// shapeOfRows is the size of n rows that are written.
-func (o *opened) shapeOfRows(n int, metric collection.Metric, basis collection.Basis) shape {
-	return shape{rows: int64(n), dim: o.change.Dim, metric: metric, basis: basis, idBytes: textBytes * int64(n)}
+// shapeOfRows is the size of rows that are written, with what describes them. They wait in float32, whatever their type.
+func (o *opened) shapeOfRows(ch *folder.Change, metric collection.Metric, basis collection.Basis) shape {
+	n := int64(ch.IDs.Len())
+	s := shape{rows: n, dim: o.change.Dim, metric: metric, basis: basis, idBytes: textBytes * n}
+	if ch.Columns != nil {
+		s.idBytes += ch.Columns.Bytes()
+	}
+	return s
 }
 
 // checkRowLimit refuses more rows than a collection may have.
@@ -440,7 +467,7 @@ func (c *Catalog) makeFolder(ctx context.Context, v *Version) (*opened, error) {
 		err = c.o.disk.At("make folder", ch.folder())
 	}
 	if err == nil {
-		err = folder.CreateFrom(ctx, filepath.Join(c.dir, ch.folder()), filepath.Join(c.dir, v.o.change.data()), v.o.col, v.o.ids.ids)
+		err = folder.CreateFrom(ctx, filepath.Join(c.dir, ch.folder()), filepath.Join(c.dir, v.o.change.data()), v.o.col, v.o.ids.ids, v.o.columns)
 	}
 	if err == nil {
 		err = o.openFolder(ctx)
@@ -612,7 +639,7 @@ func (f *changing) describe(i *Info) {
 	now := f.Snapshot()
 	defer now.Release()
 	describeSnapshot(i, now)
-	i.Backend, i.DType = f.backend, dataset.ElemFloat32.String()
+	i.Backend, i.DType = f.backend, f.Form().Elem.String()
 }
 
 // describeSnapshot fills in what a version held at an instant.
