@@ -18,7 +18,9 @@ type Snapshot struct {
 	views []view // largest first, by live rows; equal ones in the order in which they were made
 	tail  *tail
 	live  int // vectors
-	users atomic.Int32
+	// writes is how many upserts and deletions there were until then.
+	writes uint64
+	users  atomic.Int32
 }
 
 // view is a segment with what has been deleted of it.
@@ -44,6 +46,9 @@ func (m *view) find(id int64) int {
 
 // Len is the number of vectors.
 func (s *Snapshot) Len() int { return s.live }
+
+// Writes is how many calls of Upsert, its kin and Delete the Set had done until then, those that changed nothing included.
+func (s *Snapshot) Writes() uint64 { return s.writes }
 
 // Dim is the number of values of a vector.
 func (s *Snapshot) Dim() int { return s.set.dim }

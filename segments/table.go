@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"thresher/dataset"
 )
@@ -26,8 +27,8 @@ type Table struct {
 	mu      sync.RWMutex
 	block   *dataset.IDs // id i has the number i
 	own     bool         // numbers below ownEnd stand for themselves
-	idKind  idKind
-	next    int64 // the next number that is given
+	idKind  atomic.Int32 // changes once, with mu held
+	next    int64        // the next number that is given
 	numbers names[uint64]
 	texts   names[string]
 	odd     int // of texts: those that are no whole numbers
@@ -36,10 +37,8 @@ type Table struct {
 // ownEnd is the least number that does not stand for itself.
 const ownEnd = 1 << 62
 
-type idKind int
-
 const (
-	noKind idKind = iota // there are no ids yet
+	noKind int32 = iota // there are no ids yet
 	numeric
 	textual
 )
@@ -63,34 +62,26 @@ func NewTable() *Table { return &Table{own: true} }
 // stand for themselves.
 func TableOf(ids *dataset.IDs) *Table {
 	if ids == nil {
-		return &Table{own: true, idKind: numeric}
+		t := NewTable()
+		t.idKind.Store(numeric)
+		return t
 	}
-	t := &Table{block: ids, idKind: numeric, next: int64(ids.Len())}
-	if ids.Textual() {
-		t.idKind = textual
-	}
+	t := &Table{block: ids, next: int64(ids.Len())}
+	t.settle(ids.Textual())
 	return t
 }
 
 // Textual reports whether the ids are texts. It is false while there are none.
-func (t *Table) Textual() bool {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	return t.idKind == textual
-}
+func (t *Table) Textual() bool { return t.idKind.Load() == textual }
 
 // Numeric reports whether the ids are numbers. It is false while there are none.
-func (t *Table) Numeric() bool {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	return t.idKind == numeric
-}
+func (t *Table) Numeric() bool { return t.idKind.Load() == numeric }
 
 // Settle says what the ids of a new Table are, before there are any.
 func (t *Table) Settle(texts bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.idKind == noKind {
+	if t.idKind.Load() == noKind {
 		t.settle(texts)
 	}
 }
@@ -112,7 +103,7 @@ func (t *Table) Check(what string, ids *dataset.IDs) error {
 
 // checkKind refuses texts among numbers, and 2^64-1 as the digits of one.
 func (t *Table) checkKind(what string, ids *dataset.IDs) error {
-	if t.idKind != numeric || !ids.Textual() {
+	if t.idKind.Load() != numeric || !ids.Textual() {
 		return nil
 	}
 	for row := range int64(ids.Len()) {
@@ -136,7 +127,7 @@ func (t *Table) Assign(ids *dataset.IDs) ([]int64, error) {
 	if err := t.checkKind("ids", ids); err != nil {
 		return nil, err
 	}
-	if t.idKind == noKind && ids.Len() > 0 {
+	if t.idKind.Load() == noKind && ids.Len() > 0 {
 		t.settle(ids.Textual())
 	}
 	numbers := make([]int64, ids.Len())
@@ -157,16 +148,19 @@ func (t *Table) Assign(ids *dataset.IDs) ([]int64, error) {
 
 // settle takes the kind of the first ids.
 func (t *Table) settle(texts bool) {
-	if t.idKind = numeric; texts {
-		t.idKind = textual
-	} else if t.own {
+	switch {
+	case texts:
+		t.idKind.Store(textual)
+		return
+	case t.own:
 		t.next = ownEnd
 	}
+	t.idKind.Store(numeric)
 }
 
 // add adds the id of a row.
 func (t *Table) add(ids *dataset.IDs, row, number int64) {
-	if t.idKind == textual {
+	if t.idKind.Load() == textual {
 		text := ids.Text(row)
 		t.texts.add(text, number)
 		if !isWhole(text) {
@@ -207,7 +201,7 @@ func isWhole(text string) bool { return dataset.AreWhole([]string{text}) }
 func (t *Table) Whole(there func(number int64) bool) bool {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	if t.idKind != textual {
+	if t.idKind.Load() != textual {
 		return true
 	}
 	for number := range int64(t.block.Len()) {
@@ -220,7 +214,7 @@ func (t *Table) Whole(there func(number int64) bool) bool {
 
 // find returns the number of the id of a row.
 func (t *Table) find(ids *dataset.IDs, row int64) (number int64, known bool) {
-	if t.idKind == textual {
+	if t.idKind.Load() == textual {
 		if at, found := t.block.Find(ids.Text(row)); found > 0 {
 			return at, true
 		}
@@ -267,7 +261,7 @@ func (t *Table) Find(ids *dataset.IDs) []int64 {
 func (t *Table) IDs(numbers []int64) *dataset.IDs {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	if t.idKind != textual {
+	if t.idKind.Load() != textual {
 		ids := make([]uint64, len(numbers))
 		for i, number := range numbers {
 			ids[i] = t.number(number)
@@ -317,7 +311,7 @@ func (t *Table) Restore(numbers []int64, ids *dataset.IDs) error {
 	if err := t.checkKind("ids", ids); err != nil {
 		return err
 	}
-	if t.idKind == noKind && ids.Len() > 0 {
+	if t.idKind.Load() == noKind && ids.Len() > 0 {
 		t.settle(ids.Textual())
 	}
 	for row, number := range numbers {
@@ -327,7 +321,7 @@ func (t *Table) Restore(numbers []int64, ids *dataset.IDs) error {
 			return fmt.Errorf("row %d: id %.60q has the number %d, not %d", row, ids.Text(int64(row)), before, number)
 		case known:
 			continue
-		case number < 0 || t.own && t.idKind == numeric && number < ownEnd:
+		case number < 0 || t.own && t.idKind.Load() == numeric && number < ownEnd:
 			return fmt.Errorf("row %d: id %.60q cannot have the number %d", row, ids.Text(int64(row)), number)
 		}
 		t.add(ids, int64(row), number)

@@ -114,9 +114,7 @@ func TestIDsBeyondInt64(t *testing.T) {
 {"id":9223372036854775809,"v":[0,1]}
 {"id":18446744073709551614,"v":[0,2]}
 `), "Content-Type", ndjson).want(201)
-		changed := 202
 		if changes {
-			changed = 200
 			s.do("PUT", films+"/rows", `{"source":{"vectors":[[0,1]],"ids":[9223372036854775809]}}`).want(200)
 			s.do("PUT", films+"/rows", `{"source":{"vectors":[[1,0]],"ids":[5]}}`).want(200) // below 2^63 throughout, and so no text
 			s.do("PUT", films+"/rows", `{"source":{"vectors":[[1,0]],"ids":[-5]}}`).problem(400, "invalid-value")
@@ -150,6 +148,6 @@ func TestIDsBeyondInt64(t *testing.T) {
 		s.do("POST", films+"/rows?wait", `{"source":{"vectors":[[9,9]],"ids":[6]}}`).want(200)
 		found(`"k":1`, `"6"`)
 		s.do("POST", films+"/rows?wait", `{"source":{"vectors":[[9,9]],"ids":[6]}}`).problem(400, "invalid-value")
-		s.do("DELETE", films+"/rows", `{"ids":[18446744073709551614]}`).want(changed)
+		s.do("DELETE", films+"/rows", `{"ids":[18446744073709551614]}`).want(200)
 	}
 }

@@ -16,11 +16,11 @@ type Snapshot struct {
 	version uint64
 }
 
-// Snapshot returns what the folder holds now: all that was acknowledged; nothing after Close. The caller releases it.
+// Snapshot returns what the folder holds now: all that was acknowledged; nothing after Close. The caller releases it. It does not wait
+// for a change that is on its way, however large.
 func (f *Folder) Snapshot() *Snapshot {
-	f.publishing.RLock()
-	defer f.publishing.RUnlock()
-	return &Snapshot{f.set.Snapshot(), f.table, f.version}
+	now := f.set.Snapshot()
+	return &Snapshot{now, f.table, f.opened + now.Writes()}
 }
 
 // Version is the number of writes to the folder until then.

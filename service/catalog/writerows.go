@@ -40,7 +40,7 @@ func (c *Catalog) readRows(ctx context.Context, v *Version, src *Source, keyed b
 		return nil, wrongDimension("the rows", src.Dim, v)
 	}
 	r := &newRows{n: max(len(src.Rows), len(src.Rows64)) / src.Dim}
-	if err := checkSize(int64(r.n), src.Dim); err != nil {
+	if err := c.checkSize(int64(r.n), src.Dim); err != nil {
 		return nil, err
 	}
 	if err := r.describe(v, src.Values); err != nil {
@@ -111,8 +111,8 @@ func wrongDimension(called string, dim int, v *Version) error {
 var errTooMany = errors.New("too many rows for one write")
 
 // checkSize refuses rows that are more than a folder writes at once.
-func checkSize(n int64, dim int) error {
-	if most := int64(folder.MaxChangeBytes / (4*dim + 64)); n > most {
+func (c *Catalog) checkSize(n int64, dim int) error {
+	if most := c.o.atOnce / int64(4*dim+64); n > most {
 		return problem.New(problem.OverLimit, "%d rows of %d columns, at most %d are written at once to a collection that changes by rows", n, dim, most).In("rows").Within(most).Because(errTooMany)
 	}
 	return nil
@@ -200,7 +200,7 @@ func (c *Catalog) readStaged(ctx context.Context, v *Version, src *Source, s *st
 	case s.dim != v.Dim():
 		return nil, wrongDimension(o.Called, s.dim, v)
 	}
-	if err := checkSize(s.rows, s.dim); err != nil {
+	if err := c.checkSize(s.rows, s.dim); err != nil {
 		return nil, err
 	}
 	end, err := c.startReading(ctx)
@@ -235,7 +235,7 @@ func (c *Catalog) readStaged(ctx context.Context, v *Version, src *Source, s *st
 		}
 		more = err == nil
 		r.n += n
-		if err := checkSize(int64(r.n), s.dim); err != nil {
+		if err := c.checkSize(int64(r.n), s.dim); err != nil {
 			return nil, err
 		}
 		r.values = append(r.values, buf[:n*s.dim]...)
@@ -255,26 +255,30 @@ func (c *Catalog) readStaged(ctx context.Context, v *Version, src *Source, s *st
 	return r, r.finish(b)
 }
 
-// rowsToAppend reads rows for a version that changes, or may. Of more than are written at once it returns the source instead, durable under
+// rowsToAppend reads rows for a version that changes, or may. Of more than are written at once, and of a file with ids that are not read because those
+// of the collection are row numbers, it returns the source instead, durable under
 // names that begin with base, of which a version can be built unless this one changes. The caller discards it, also if there is an error.
 func (c *Catalog) rowsToAppend(ctx context.Context, v *Version, src *Source, base string, keyed bool) (*newRows, *staged, error) {
 	s := &staged{}
 	inMemory := src.Body == nil && src.Path == "" && src.File == ""
+	numbered := v.IDs().Kind() == RowNumbers
 	var rows *newRows
 	var err error
 	if inMemory {
 		rows, err = c.readRows(ctx, v, src, keyed)
-	} else if s, err = c.stage(ctx, base, src, v.Coordinates(), false); err == nil {
+	} else if s, err = c.stage(ctx, base, src, v.Coordinates(), numbered); err == nil && !s.ignored() {
 		rows, err = c.readStaged(ctx, v, src, s)
 	}
 	switch {
+	case err == nil && rows == nil: // they have ids that are not read, and would be from then on
+		return nil, s, nil
 	case err == nil:
 		s.discard()
 		return rows, nil, nil
 	case v.Changes() || !errors.Is(err, errTooMany):
 		return nil, s, err
 	case inMemory:
-		s, err = c.stage(ctx, base, src, v.Coordinates(), false)
+		s, err = c.stage(ctx, base, src, v.Coordinates(), numbered)
 		return nil, s, err
 	}
 	return nil, s, nil
@@ -303,18 +307,17 @@ func (c *Catalog) appendNew(ctx context.Context, v *Version, rows *newRows, key,
 	if v.IDs().Kind() == Strings {
 		return Info{}, problem.New(problem.InvalidValue, "the ids of collection %s are strings, and the rows to append have none", v.o.name).In("ids").Within(Strings)
 	}
-	o := v.o
 	if !v.Changes() {
-		ch.IDs = dataset.IDsOf(numbered(uint64(o.change.NextID), rows.n))
-		if err := o.checkFirst(&ch); err != nil {
+		ch.IDs = dataset.IDsOf(numbered(uint64(v.o.change.NextID), rows.n))
+		if err := v.o.checkFirst(&ch); err != nil {
 			return Info{}, err
 		}
-		var err error
-		if o, err = c.folderOf(ctx, v); err != nil {
-			return Info{}, err
-		}
-		defer o.release()
 	}
+	o, err := c.folderOf(ctx, v)
+	if err != nil {
+		return Info{}, err
+	}
+	defer o.release()
 	f := o.changing
 	f.numbering.Lock()
 	defer f.numbering.Unlock()
@@ -324,7 +327,7 @@ func (c *Catalog) appendNew(ctx context.Context, v *Version, rows *newRows, key,
 			return Info{}, problem.New(problem.InvalidValue, "there are no integers left for the ids of %d rows", rows.n).In("rows")
 		}
 		ch.IDs = dataset.IDsOf(numbered(next, rows.n))
-		i, err := c.changeRows(ctx, v, ch, rows.warnings, key, fingerprint)
+		i, err := o.changeBeside(ctx, v, ch, rows.warnings, key, fingerprint)
 		if errors.Is(err, folder.ErrThere) { // a writer took one of the ids meanwhile
 			continue
 		}
