@@ -93,8 +93,8 @@ func isSetting(f *pflag.Flag) bool {
 	return ok
 }
 
-func (t *text) String() string     { return t.value }
-func (t *text) Type() string       { return t.kind }
+func (t *text) String() string { return t.value }
+func (t *text) Type() string   { return t.kind }
 
 func (t *text) Set(s string) error {
 	if t.repeats && t.given {

@@ -80,7 +80,7 @@ type Server struct {
 	found   map[string]int // what countFound counts
 	coming  sync.Mutex
 	serves  map[string]string // the versions of Serves, by the names of collections
-	toCome  []*func() string // what the server awaits before it is ready
+	toCome  []*func() string  // what the server awaits before it is ready
 }
 
 // Open opens the data folder, loads its contents in the background, and continues unfinished

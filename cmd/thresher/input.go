@@ -390,7 +390,7 @@ func (in input) fits(opt *dataset.Options, queries input, dim int) error {
 // named replaces the path by the shown name in an error.
 func (in input) named(err error) error {
 	if in.urls != nil {
-		return renamed(err, in.urls)
+		return fetch.Renamed(err, in.urls)
 	}
 	var e *dataset.Error
 	if err == nil || !in.temp || !errors.As(err, &e) {

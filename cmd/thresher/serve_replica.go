@@ -29,19 +29,19 @@ type replicas struct {
 	wanted atomic.Pointer[[]config.Replica]
 	again  chan struct{} // asks for another look
 
-	served   map[string]served
+	served   map[string]servedVersion
 	fetching atomic.Pointer[string] // what readiness says that the server waits for
 }
 
-// served is what is served of a collection.
-type served struct {
+// servedVersion is what is served of a collection.
+type servedVersion struct {
 	from    string
 	version string // as the store states it; of a path its time and size
 }
 
 // openReplicas returns the collections of a read-only server, and a folder for its own files, which end with it.
 func (a *app) openReplicas() (r *replicas, folder string, end func(), err error) {
-	r = &replicas{a: a, again: make(chan struct{}, 1), served: map[string]served{}}
+	r = &replicas{a: a, again: make(chan struct{}, 1), served: map[string]servedVersion{}}
 	r.wanted.Store(&a.Config.Server.Replicas)
 	if r.cache, err = fetch.Open(fetch.Options{Folder: a.Config.Cache, Progress: r.progress}); err != nil {
 		return nil, "", nil, err
@@ -233,35 +233,35 @@ func (r *replicas) followOne(ctx context.Context, one config.Replica) error {
 }
 
 // find fetches a collection.
-func (r *replicas) find(ctx context.Context, one config.Replica) (*fetch.Set, served, error) {
+func (r *replicas) find(ctx context.Context, one config.Replica) (*fetch.Set, servedVersion, error) {
 	if fetch.Is(one.From) {
 		set, err := r.cache.Fetch(ctx, one.From)
 		if err != nil {
-			return nil, served{}, err
+			return nil, servedVersion{}, err
 		}
 		if set.Version == "" {
-			return nil, served{}, fmt.Errorf("%s: is no prepared collection; `thresher build` makes one", fetch.Shown(one.From))
+			return nil, servedVersion{}, fmt.Errorf("%s: is no prepared collection; `thresher build` makes one", fetch.Shown(one.From))
 		}
-		return set, served{one.From, set.Version}, nil
+		return set, servedVersion{one.From, set.Version}, nil
 	}
 	path, err := filepath.Abs(one.From)
 	if err != nil {
-		return nil, served{}, err
+		return nil, servedVersion{}, err
 	}
 	if folder.Is(path) {
 		path = filepath.Join(path, folder.ManifestName)
 	} else if !strings.HasSuffix(path, collectionSuffix) {
-		return nil, served{}, fmt.Errorf("%s: is no prepared collection; `thresher build` makes one", one.From)
+		return nil, servedVersion{}, fmt.Errorf("%s: is no prepared collection; `thresher build` makes one", one.From)
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, served{}, err
+		return nil, servedVersion{}, err
 	}
 	if one.Version != "" {
-		return nil, served{}, fmt.Errorf("%s: versions are stated by stores, and a path has none", one.From)
+		return nil, servedVersion{}, fmt.Errorf("%s: versions are stated by stores, and a path has none", one.From)
 	}
 	return &fetch.Set{Path: strings.TrimSuffix(path, string(filepath.Separator)+folder.ManifestName), Modified: info.ModTime()},
-		served{one.From, fmt.Sprint(info.ModTime().UnixNano(), " ", info.Size())}, nil
+		servedVersion{one.From, fmt.Sprint(info.ModTime().UnixNano(), " ", info.Size())}, nil
 }
 
 // serve makes a collection, or a new version of it, of what was fetched. Its number is the time at which the newest of its files was

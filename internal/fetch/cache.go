@@ -328,6 +328,9 @@ func localName(name string) string {
 	for i, part := range parts {
 		parts[i] = part[max(0, len(part)-maxName):] // the end has the extension
 	}
+	if parts[len(parts)-1] == "" { // of a key such as ..
+		parts[len(parts)-1] = "file"
+	}
 	return strings.Join(parts, "/")
 }
 

@@ -3,6 +3,7 @@ package fetch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path"
 	"strings"
 	"time"
@@ -80,6 +81,12 @@ func (c *Cache) fetchList(ctx context.Context, names []string) (*Set, error) {
 	var objects []object // of one with an empty key: that of the name here
 	var locals []string
 	for _, name := range names {
+		switch name {
+		case "":
+			return nil, fmt.Errorf("%s: a name between commas is empty", Shown(strings.Join(names, ",")))
+		case "-":
+			return nil, errors.New("standard input cannot be one of several files")
+		}
 		if !Is(name) {
 			set, err := dataset.FindFiles(name)
 			if err != nil {
@@ -172,8 +179,12 @@ func (c *Cache) find(ctx context.Context, from source, l location) ([]object, er
 			return nil, err
 		}
 		found, other := findBelow(ctx, from, l.at(l.key+"/"))
+		var e *Error
 		if errors.Is(other, errNothing) || errors.Is(other, errDenied) {
 			return nil, err
+		}
+		if errors.As(other, &e) && e.Status != 0 {
+			e.URL = l.shown // without the slash
 		}
 		return found, other
 	}
@@ -248,10 +259,7 @@ func (c *Cache) isFolder(ctx context.Context, from source, l location) (bool, er
 		return false, nil
 	}
 	_, err := from.stat(ctx, l.at(strings.TrimSuffix(l.key, "/")+"/"+manifestName))
-	if errors.Is(err, errMissing) || errors.Is(err, errDenied) { // which S3 also says of what is missing to whoever may not list
-		return false, nil
-	}
-	return err == nil, err
+	return err == nil, ctx.Err() // whatever else is wrong is found, and said, by looking for l itself
 }
 
 // fetchFolder fetches a folder of vectors that change.

@@ -42,11 +42,11 @@ type store struct {
 	between func(w http.ResponseWriter, r *http.Request, next http.Handler) bool
 }
 
-// openStore starts a store with a bucket b, which s3:// reaches from now on.
+// openStore starts a store with a bucket box, which s3:// reaches from now on.
 func openStore(t *testing.T) *store {
 	t.Helper()
 	s := &store{t: t, backend: s3mem.New()}
-	if err := s.backend.CreateBucket("b"); err != nil {
+	if err := s.backend.CreateBucket("box"); err != nil {
 		t.Fatal(err)
 	}
 	fake := gofakes3.New(s.backend).Server()
@@ -72,7 +72,7 @@ func openStore(t *testing.T) *store {
 func (s *store) put(objects map[string]string) {
 	s.t.Helper()
 	for key, text := range objects {
-		if _, err := s.backend.PutObject("b", key, map[string]string{"Last-Modified": "Mon, 02 Jan 2006 15:04:05 GMT"}, strings.NewReader(text), int64(len(text)), nil); err != nil {
+		if _, err := s.backend.PutObject("box", key, map[string]string{"Last-Modified": "Mon, 02 Jan 2006 15:04:05 GMT"}, strings.NewReader(text), int64(len(text)), nil); err != nil {
 			s.t.Fatal(err)
 		}
 	}

@@ -152,6 +152,9 @@ func (t *transfer) once(ctx context.Context) error {
 	}
 	buf := make([]byte, 1<<20)
 	for {
+		if err := ctx.Err(); err != nil {
+			return because(ctx, &t.location, err)
+		}
 		n, err := body.Read(buf)
 		still.Reset(patience)
 		if n > 0 {
