@@ -114,8 +114,8 @@ func readyIn(t *testing.T, url string, said *heard) api.Readiness {
 	return ready
 }
 
-// answersOf returns the answers of a server to a search, without the time that it took.
-func answersOf(t *testing.T, url string) string {
+// answersIn returns the answers of a server to a search, without the time that it took.
+func answersIn(t *testing.T, url string) string {
 	t.Helper()
 	body := okBody(t, &http.Client{}, request(t, "POST", url+"/v1/collections/films/search", []byte(`{"queries":[[1,2,3],[3,-1,0.5]],"k":4,"method":"exact"}`), "Content-Type", "application/json"))
 	var all map[string]json.RawMessage
@@ -142,8 +142,8 @@ func TestReplicas(t *testing.T) {
 	if one.Versions["films"] == "" || one.Versions["films"] != two.Versions["films"] {
 		t.Errorf("versions %v and %v", one.Versions, two.Versions)
 	}
-	before := answersOf(t, first)
-	if other := answersOf(t, second); other != before || !strings.Contains(before, `"film-`) {
+	before := answersIn(t, first)
+	if other := answersIn(t, second); other != before || !strings.Contains(before, `"film-`) {
 		t.Errorf("answers differ:\n%s\n%s", before, other)
 	}
 
@@ -170,17 +170,17 @@ func TestReplicas(t *testing.T) {
 
 	e.build(t, 200)
 	hangup()
-	for began := time.Now(); answersOf(t, first) == before; runtime.Gosched() {
+	for began := time.Now(); answersIn(t, first) == before; runtime.Gosched() {
 		if time.Since(began) > time.Minute {
 			t.Fatalf("the new version is not served: %s", said)
 		}
 	}
 	stopThird, _, third, saidThird := e.replica(t, t.TempDir())
 	readyIn(t, third, saidThird)
-	if a, b := answersOf(t, first), answersOf(t, third); a != b {
+	if a, b := answersIn(t, first), answersIn(t, third); a != b {
 		t.Errorf("one that was reloaded and one that was started answer differently:\n%s\n%s", a, b)
 	}
-	if got := answersOf(t, second); got != before {
+	if got := answersIn(t, second); got != before {
 		t.Errorf("the one that was not told answers otherwise: %s", got)
 	}
 	for _, end := range []func(os.Signal){stop, stopOther, stopThird} {
@@ -225,7 +225,7 @@ func TestReplicaKilled(t *testing.T) {
 	kill(os.Kill)
 	stop, _, again, saidAgain := e.replica(t, cache)
 	readyIn(t, again, saidAgain)
-	if got := answersOf(t, again); !strings.Contains(got, `"film-`) {
+	if got := answersIn(t, again); !strings.Contains(got, `"film-`) {
 		t.Errorf("it answers %s", got)
 	}
 	stop(syscall.SIGTERM)
@@ -244,7 +244,7 @@ func TestReplicaOfFolder(t *testing.T) {
 	thresher(t, "build", "--vectors", vectors, "--metric", "ip", "--out", filepath.Join(dir, "films")+"/").WantCode(t, cli.ExitOK)
 	cmd, url, said := serveChild(t, "--listen=127.0.0.1:0", "--backend=cpu", "--drain-lame-duck=0", "--read-only", "--collection=films="+filepath.Join(dir, "films"), "--cache="+t.TempDir())
 	readyIn(t, url, said)
-	if got := answersOf(t, url); !strings.Contains(got, `"ids":["film-a","film-b"]`) {
+	if got := answersIn(t, url); !strings.Contains(got, `"ids":["film-a","film-b"]`) {
 		t.Errorf("it answers %s", got)
 	}
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {

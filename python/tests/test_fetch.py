@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+
 import thresher
 
 fsspec = pytest.importorskip("fsspec")
@@ -60,7 +61,9 @@ def test_folders_patterns_and_lists(memory):
     ]:
         with thresher.Index.open(path, metric="ip") as index:
             assert len(index) == len(rows)
-            assert index.search(ROWS[7:8], 5, method="exact").ids[0].tolist() == wanted(rows, ROWS[7].astype(np.float64))
+            assert index.search(ROWS[7:8], 5, method="exact").ids[0].tolist() == wanted(
+                rows, ROWS[7].astype(np.float64)
+            )
 
 
 def test_a_collection_brings_its_ids(memory, tmp_path):

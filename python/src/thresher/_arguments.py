@@ -202,7 +202,11 @@ def vector_files(path: Any) -> str:
     else:
         whole_name = "" if _fetch.is_url(path) else file_name(path)
         several = "," in (whole_name or path) and not os.path.exists(whole_name or path)
-        names = [local_name(part) for part in os.fsdecode(path).split(",")] if several else [whole_name or _fetch.fetched(path)]
+        names = (
+            [local_name(part) for part in os.fsdecode(path).split(",")]
+            if several
+            else [whole_name or _fetch.fetched(path)]
+        )
     for name in names:
         if not os.path.exists(name) and not any(mark in name for mark in "*?["):
             raise FileNotFoundError(errno.ENOENT, "path: there is no such file", name)

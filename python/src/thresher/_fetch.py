@@ -16,7 +16,19 @@ from thresher import _ids
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.:-]*://")
 
 # What file systems call what changes with the bytes of a file, in the order in which one is taken.
-_VERSIONS = ("ETag", "etag", "md5Hash", "checksum", "version_id", "mtime", "LastModified", "last_modified", "updated", "Last-Modified", "created")
+_VERSIONS = (
+    "ETag",
+    "etag",
+    "md5Hash",
+    "checksum",
+    "version_id",
+    "mtime",
+    "LastModified",
+    "last_modified",
+    "updated",
+    "Last-Modified",
+    "created",
+)
 
 # The files that lie beside a prepared collection.
 _BESIDE = (_ids.SUFFIX, ".columns")
@@ -28,15 +40,21 @@ def is_url(path: Any) -> bool:
 
 
 def fetched(url: str) -> str:
-    """Return the path here of the file at a URL, or of a folder with the files that a folder or a pattern there stands for."""
+    """Return the path here of the file at a URL, or of a folder with those that a folder or a pattern stands for."""
     try:
         from fsspec.core import url_to_fs
     except ImportError:
-        raise ImportError(f"path: {_shown(url)} is read through fsspec, which is not installed: pip install fsspec, and what it needs for this URL, such as s3fs or gcsfs") from None
+        raise ImportError(
+            f"path: {_shown(url)} is read through fsspec, which is not installed: "
+            "pip install fsspec, and what it needs for this URL, such as s3fs or gcsfs"
+        ) from None
     system, root = url_to_fs(url)
     base, names = _found(system, root, url)
     infos = {name: system.info(name) for name in names}
-    stated = {name: next((str(info[key]) for key in _VERSIONS if info.get(key) is not None), None) for name, info in infos.items()}
+    stated = {
+        name: next((str(info[key]) for key in _VERSIONS if info.get(key) is not None), None)
+        for name, info in infos.items()
+    }
     key = repr((url, sorted((name, infos[name].get("size"), stated[name]) for name in names)))
     entry = os.path.join(_folder(), "python", hashlib.sha256(key.encode()).hexdigest()[:32])
     paths = []
@@ -54,7 +72,11 @@ def _found(system: Any, root: str, url: str) -> tuple[str, list[str]]:
     """Return the names of the files that a URL stands for, and the folder that they are in."""
     web = url.startswith(("http://", "https://"))
     if not web and any(mark in root for mark in "*?["):
-        matches = [name for match in sorted(system.glob(root)) for name in (system.find(match) if system.isdir(match) else [match])]
+        matches = [
+            name
+            for match in sorted(system.glob(root))
+            for name in (system.find(match) if system.isdir(match) else [match])
+        ]
         if not matches:
             raise FileNotFoundError(errno.ENOENT, "path: no file matches the pattern", url)
         fixed = re.split(r"[*?\[]", root, maxsplit=1)[0]
