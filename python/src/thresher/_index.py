@@ -1276,7 +1276,8 @@ class Index:
             A folder, a pattern such as ``part-*.parquet``, names separated by commas, and a list stand
             for several files of one format, dimension and type, which are read one after the other, and
             whose ids are all different. Files of a folder or a pattern are in the order of their names
-            (part-2 before part-10).
+            (part-2 before part-10). A URL that fsspec opens (``s3://``, ``gs://``, ``https://`` ..) is fetched to
+            a cache, the folder THRESHER_CACHE or else that of the user, unless the same version is there.
         metric, basis, seed
             Of vectors, which need a metric; a saved index has its own, and others are refused.
         dtype : {"float32", "float64"}, optional
