@@ -115,7 +115,7 @@ func (f *searchFlags) check() error {
 	switch {
 	case f.filterColumn != "" && f.filter.text != "":
 		return f.refuse("--filter is the filter of all queries, and --filter-column has one for each; name one of them")
-	case f.filterColumn != "" && f.part.QueryPart != nil:
+	case f.filterColumn != "" && f.part.text != "":
 		return f.refuse("--part: answers with a filter for each query do not state what they are for, by which check joins parts; leave out --filter-column or --part")
 	case f.atoms == "" || f.queries == "":
 		return f.refuse("--vectors and --queries name the files to search")
