@@ -142,7 +142,7 @@ func TestFilterRefused(t *testing.T) {
 		filter []int64
 		err    string
 	}{
-		{[]int64{}, "0 vectors are allowed"}, {[]int64{1, 9}, "entry 1: row 9 of 9"}, {[]int64{-1, 2}, "entry 0: row -1"}, {[]int64{3, 3}, "row 3 after row 3; rows ascend"},
+		{[]int64{}, "allows 0 of the vectors"}, {[]int64{1, 9}, "entry 1: row 9 of 9"}, {[]int64{-1, 2}, "entry 0: row -1"}, {[]int64{3, 3}, "row 3 after row 3; rows ascend"},
 	} {
 		_, graph := join.NewGraph(e, join.GraphOptions{K: 1, Filter: c.filter})
 		_, pairs := join.Sample(t.Context(), e, join.PairOptions{MinScore: 1, Filter: c.filter})

@@ -324,7 +324,7 @@ func checkFilter(rows []int64, n, needed int) error {
 		}
 	}
 	if len(rows) < needed {
-		return refuse("%d vectors are allowed, at least %d", len(rows), needed)
+		return refuse("allows %d of the vectors, and at least %d are compared", len(rows), needed)
 	}
 	return nil
 }

@@ -115,7 +115,7 @@ func (f *searchFlags) check() error {
 	switch {
 	case f.filterColumn != "" && f.filter.text != "":
 		return f.refuse("--filter is the filter of all queries, and --filter-column has one for each; name one of them")
-	case f.filterColumn != "" && f.part.QueryPart != nil:
+	case f.filterColumn != "" && f.part.text != "":
 		return f.refuse("--part: answers with a filter for each query do not state what they are for, by which check joins parts; leave out --filter-column or --part")
 	case f.atoms == "" || f.queries == "":
 		return f.refuse("--vectors and --queries name the files to search")
@@ -429,7 +429,7 @@ func (s *search) buildRequest(ctx context.Context, queries dataset.Reader) error
 // describe fills in the part of the summary known before the search.
 func (s *search) describe() {
 	s.summary = summary{
-		Atoms: s.atoms.N, Allowed: len(s.request.Filter), Dimension: s.atoms.Dim, columnsRead: s.columns, K: s.k, KColumn: s.flags.kColumn, Metric: s.atoms.Metric.String(),
+		Atoms: s.atoms.N, Allowed: len(s.request.Filter), FilterColumn: s.flags.filterColumn, Dimension: s.atoms.Dim, columnsRead: s.columns, K: s.k, KColumn: s.flags.kColumn, Metric: s.atoms.Metric.String(),
 		SearchSummary: tasks.SearchSummary{Method: string(s.method), Warnings: s.warnings}, Delta: s.Config.Delta, Epsilon: s.Config.Epsilon,
 		DType: dtypeOf(s.atoms.Elem()), LoadSeconds: s.atoms.load.Seconds(), BuildSeconds: s.atoms.build.Seconds(),
 		Threads: s.engine.threads(), Backend: s.engine.Backend(),
