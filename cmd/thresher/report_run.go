@@ -361,7 +361,7 @@ func (r *reportRun) answersOf(ctx context.Context, i int, groups [][]int) (*repo
 		places[j] = j
 	}
 	var worst []tasks.Compared
-	a := &report.Answers{Name: in.name, Seconds: 0}
+	a := &report.Answers{Name: filepath.Base(in.name)}
 	if a.Seconds, err = r.secondsOf(i); err != nil {
 		return nil, err
 	}

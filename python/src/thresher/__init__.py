@@ -8,7 +8,8 @@
 [0, 1, 2]
 
 `knn` replaces ``faiss.knn``; `Index` holds vectors for many searches; `recall`, `certify` and
-`verify` compare answers of any origin; `knn_graph` and `pairs` compare vectors with each other; `join` joins tables.
+`verify` compare answers of any origin; `knn_graph` and `pairs` compare vectors with each other; `join` joins tables;
+`report` makes a page about answers.
 `thresher.sklearn`, `thresher.sentence_transformers`, `thresher.umap` and `thresher.implicit` serve
 the packages of these names; `thresher.ray` and `thresher.spark` run on many machines.
 
@@ -29,6 +30,7 @@ from thresher._joins import MetricWarning, Pairs, knn_graph, pairs
 from thresher._knn import knn
 from thresher._merge import merge
 from thresher._pursuit import Pursuit
+from thresher._report import Report, report
 from thresher._result import RangeResult, Result
 from thresher._tables import join
 from thresher._worker import (
@@ -59,6 +61,7 @@ __all__ = [
     "Pursuit",
     "RangeResult",
     "Recall",
+    "Report",
     "Result",
     "Verification",
     "WorkerDied",
@@ -72,6 +75,7 @@ __all__ = [
     "merge",
     "pairs",
     "recall",
+    "report",
     "verify",
 ]
 
