@@ -15,8 +15,9 @@ import (
 const blockFloats = 1 << 16
 
 // Reading is the rows of several segments in the order of their ids, without those that are deleted. It is a
-// collection.Source, a dataset.TypedReader, and collection.Rounded. It takes no lock, and 8 bytes a row. It is read either by Read, which
-// has rows of float64 less Origin and rounds them, or by ReadTyped or ReadFloat64.
+// collection.Source, a dataset.TypedReader, and collection.Rounded, from which one goroutine reads, either by Read, which
+// has rows of float64 less Origin and rounds them, or by ReadTyped or ReadFloat64; and the rows by their number in that
+// order (RowIn, Scores), which any may read, as verify.Rows and tasks.Rows are. It takes no lock, and 8 bytes a row.
 type Reading struct {
 	set    *Set
 	inputs []view
@@ -86,6 +87,26 @@ func (r *Reading) IDs() []int64 {
 	}
 	return ids
 }
+
+// RowIn returns row i in float32: in place where it lies so, else in memory, which holds at least Dim floats. The row must not
+// be changed, and is valid as long as r.
+func (r *Reading) RowIn(memory []float32, i int) []float32 {
+	r.order()
+	p := r.rows[i]
+	return r.inputs[p.Of].c.RowIn(memory, int(p.Row))
+}
+
+// Scores sets out[k] to the search score of rows[k] for the query q of Dim values, as collection.Collection.Scores does.
+func (r *Reading) Scores(out []float64, q []float32, rows []uint32) {
+	r.order()
+	for k, row := range rows {
+		p := r.rows[row]
+		r.inputs[p.Of].c.Scores(out[k:k+1], q, []uint32{p.Row})
+	}
+}
+
+// Metric is that of the Set.
+func (r *Reading) Metric() collection.Metric { return r.set.o.Collection.Metric }
 
 // each calls take for the next rows, at most n, with the number of each, its collection and its row there. It returns how many there
 // were; io.EOF after the last.

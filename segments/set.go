@@ -90,6 +90,7 @@ func Open(dim int, o Options, parts ...Holding) (*Set, error) {
 		s.seal, s.piece = o.SealRows, max(1, min(pieceRows, o.SealRows/4))
 	}
 	first := &Snapshot{set: s, tail: newTail(dim)}
+	listed := make([]Listed, len(parts))
 	for i, p := range parts {
 		c := p.Segment.c
 		if c.Dim != dim || c.Metric != o.Collection.Metric {
@@ -104,53 +105,27 @@ func Open(dim int, o Options, parts ...Holding) (*Set, error) {
 		if len(o.Columns) > 0 && (p.Segment.columns == nil || !slices.Equal(p.Segment.columns().Fields(), o.Columns)) {
 			return nil, fmt.Errorf("segment %d: its columns are not those of the others", i)
 		}
+		listed[i] = Listed{c.N, p.Segment.ids, p.Deleted}
+		if err := listed[i].Check(); err != nil {
+			return nil, fmt.Errorf("segment %d: %w", i, err)
+		}
 		m := view{Segment: p.Segment}
 		if len(p.Deleted) > 0 {
 			rows := make([]int, len(p.Deleted))
 			for j, row := range p.Deleted {
-				if int(row) >= c.N || j > 0 && row <= p.Deleted[j-1] {
-					return nil, fmt.Errorf("segment %d: deleted row %d is not below %d and above the one before it", i, row, c.N)
-				}
 				rows[j] = int(row)
 			}
 			m.live, m.deleted = m.engine.Without(nil, rows), len(rows)
 		}
 		first.views = append(first.views, m)
 	}
-	if err := checkDistinct(first.views); err != nil {
+	if err := CheckDistinct(listed); err != nil {
 		return nil, err
 	}
 	first.settle()
 	first.users.Store(1)
 	s.current = first
 	return s, nil
-}
-
-// checkDistinct returns an error if an id is left in two views.
-func checkDistinct(views []view) error {
-	at, holder := make([]int, len(views)), -1 // the next row of each
-	last := int64(-1)
-	for {
-		next := -1
-		for i := range views {
-			m := &views[i]
-			for at[i] < m.c.N && !m.has(at[i]) {
-				at[i]++
-			}
-			if at[i] < m.c.N && (next < 0 || m.ID(at[i]) < views[next].ID(at[next])) {
-				next = i
-			}
-		}
-		if next < 0 {
-			return nil
-		}
-		id := views[next].ID(at[next])
-		if id == last {
-			return fmt.Errorf("id %d is in segment %d and in segment %d", id, holder, next)
-		}
-		last, holder = id, next
-		at[next]++
-	}
 }
 
 // settle puts the views in order and counts the vectors.
@@ -179,7 +154,7 @@ func (s *Set) Counts() Counts {
 
 // next returns a copy of the current snapshot, to be changed and published. It shares all parts.
 func (s *Set) next() *Snapshot {
-	return &Snapshot{set: s, views: slices.Clone(s.current.views), tail: s.current.tail}
+	return &Snapshot{set: s, views: slices.Clone(s.current.views), tail: s.current.tail, writes: s.current.writes}
 }
 
 // publish makes n the current snapshot. It takes over the references of what is new in it, and takes references of
@@ -284,7 +259,7 @@ func (s *Set) UpsertFloat64(ids []int64, rows []float64, change dataset.Change, 
 
 // upsert writes rows in the type of the Set.
 func (s *Set) upsert(ids []int64, rows values, change dataset.Change, c *columns.Columns) (replaced int, err error) {
-	if err := s.check(ids, rows); err != nil || len(ids) == 0 {
+	if err := s.check(ids, rows); err != nil {
 		return 0, err
 	}
 	if c != nil {
@@ -301,6 +276,11 @@ func (s *Set) upsert(ids []int64, rows values, change dataset.Change, c *columns
 		return 0, ErrClosed
 	}
 	n := s.next()
+	n.writes++
+	if len(ids) == 0 {
+		s.publish(n)
+		return 0, nil
+	}
 	hidden := n.hide(ids)
 	known := len(n.inTail(ids))
 	n.tail = n.tail.put(ids, rows, known, c)
@@ -323,6 +303,7 @@ func (s *Set) Delete(ids []int64) (deleted int, err error) {
 		return 0, ErrClosed
 	}
 	n := s.next()
+	n.writes++
 	deleted = n.hide(ids)
 	if known := n.inTail(ids); len(known) > 0 {
 		n.tail = n.tail.remove(known)
@@ -332,9 +313,6 @@ func (s *Set) Delete(ids []int64) (deleted int, err error) {
 				return 0, err
 			}
 		}
-	}
-	if deleted == 0 {
-		return 0, nil
 	}
 	s.counts.Deleted += int64(deleted)
 	s.publish(n)
@@ -444,6 +422,6 @@ func (s *Set) Close() error {
 	}
 	s.closed = true
 	empty := newTail(s.dim)
-	s.publish(&Snapshot{set: s, tail: empty})
+	s.publish(&Snapshot{set: s, tail: empty, writes: s.current.writes})
 	return s.ended
 }

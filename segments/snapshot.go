@@ -18,7 +18,9 @@ type Snapshot struct {
 	views []view // largest first, by live rows; equal ones in the order in which they were made
 	tail  *tail
 	live  int // vectors
-	users atomic.Int32
+	// writes is how many upserts and deletions there were until then.
+	writes uint64
+	users  atomic.Int32
 }
 
 // view is a segment with what has been deleted of it.
@@ -44,6 +46,9 @@ func (m *view) find(id int64) int {
 
 // Len is the number of vectors.
 func (s *Snapshot) Len() int { return s.live }
+
+// Writes is how many calls of Upsert, its kin and Delete the Set had done until then, those that changed nothing included.
+func (s *Snapshot) Writes() uint64 { return s.writes }
 
 // Dim is the number of values of a vector.
 func (s *Snapshot) Dim() int { return s.set.dim }
@@ -146,15 +151,15 @@ func (s *Snapshot) IDs() []int64 {
 type Size struct {
 	Segments int   // with codes
 	Waiting  int   // rows without codes, which wait for being sealed; those deleted included
-	Bytes    int64 // of vectors and codes, mapped or not
+	Bytes    int64 // of vectors, codes and columns, mapped or not
 }
 
 // Size returns how large the snapshot is. It takes time for each segment, not for each vector.
 func (s *Snapshot) Size() Size {
-	size := Size{Waiting: len(s.tail.ids), Bytes: s.tail.rows.bytes() + 16*int64(len(s.tail.ids))}
+	size := Size{Waiting: len(s.tail.ids), Bytes: s.tail.rows.bytes() + 16*int64(len(s.tail.ids)) + s.tail.weight}
 	for i := range s.views {
 		m := &s.views[i]
-		if size.Bytes += m.c.Bytes() + 8*int64(len(m.ids)); m.coded == 0 {
+		if size.Bytes += m.c.Bytes() + 8*int64(len(m.ids)) + m.weight; m.coded == 0 {
 			size.Waiting += m.c.N
 		} else {
 			size.Segments++

@@ -23,6 +23,7 @@ type tail struct {
 	live      int            // ids whose last write is a row
 	change    dataset.Change // of rows, by rounding
 	described []tailColumns  // of the rows, by what was written together; none in a Set without
+	weight    int64          // bytes of described
 
 	holders atomic.Int32
 
@@ -60,7 +61,10 @@ func (t *tail) close() error {
 // put returns the tail with rows written, of which known were in the tail already, and whose columns are c. Only the last tail may be appended to.
 func (t *tail) put(ids []int64, rows values, known int, c *columns.Columns) *tail {
 	next := newTail(t.dim)
-	next.described = t.described
+	next.described, next.weight = t.described, t.weight
+	if c != nil {
+		next.weight += c.Bytes()
+	}
 	if c != nil || len(t.described) > 0 {
 		next.described = append(t.described, tailColumns{t.rows.len() / t.dim, c})
 	}
@@ -76,7 +80,7 @@ func (t *tail) put(ids []int64, rows values, known int, c *columns.Columns) *tai
 func (t *tail) remove(ids []int64) *tail {
 	next := newTail(t.dim)
 	next.ids, next.rows, next.at, next.live = append(t.ids, ids...), t.rows, t.at, t.live-len(ids)
-	next.change, next.described = t.change, t.described
+	next.change, next.described, next.weight = t.change, t.described, t.weight
 	for range ids {
 		next.at = append(next.at, -1)
 	}
@@ -137,6 +141,7 @@ func (t *tail) segment(s *Set) (*Segment, error) {
 	}
 	made, err := s.scanned(ids, rows, t.change)
 	if err == nil && len(s.o.Columns) > 0 {
+		made.weight = t.weight
 		made.columns = sync.OnceValue(func() *columns.Columns { return t.columns(s.o.Columns, at) })
 	}
 	return made, err

@@ -261,18 +261,23 @@ func ShardSample(n int) int { return min(n, shardSample) }
 // The same vectors have the same digest. Others have another one, unless they agree in number, dimension, a
 // sample of the rows, and its ids.
 func ShardOf(c *collection.Collection, id func(row int) string) Shard {
+	return shardOf(c.N, c.Dim, id, c.Given)
+}
+
+// shardOf is ShardOf of n vectors, which given returns.
+func shardOf(n, dim int, id func(row int) string, given func(row int) []float64) Shard {
 	sum, le := sha256.New(), binary.LittleEndian
-	head := le.AppendUint64(le.AppendUint64(nil, uint64(c.N)), uint64(c.Dim))
+	head := le.AppendUint64(le.AppendUint64(nil, uint64(n)), uint64(dim))
 	sum.Write(head)
 	var line []byte
-	some := ShardSample(c.N)
+	some := ShardSample(n)
 	for i := range some {
 		row := i
 		if some > 1 {
-			row = int(int64(i) * int64(c.N-1) / int64(some-1))
+			row = int(int64(i) * int64(n-1) / int64(some-1))
 		}
 		line = line[:0]
-		for _, value := range c.Given(row) {
+		for _, value := range given(row) {
 			line = le.AppendUint64(line, math.Float64bits(value+0))
 		}
 		if id != nil {
@@ -281,7 +286,7 @@ func ShardOf(c *collection.Collection, id func(row int) string) Shard {
 		}
 		sum.Write(line)
 	}
-	return Shard{Digest: hex.EncodeToString(sum.Sum(nil)[:16]), Rows: int64(c.N)}
+	return Shard{Digest: hex.EncodeToString(sum.Sum(nil)[:16]), Rows: int64(n)}
 }
 
 // Part describes those vectors of s that may be returned: the rows of filter, nil for all, without those of

@@ -14,8 +14,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
-	"thresher/backend"
+	"thresher/batch"
 	"thresher/collection"
 	"thresher/columns"
 	"thresher/cpu"
@@ -26,27 +27,38 @@ import (
 // vectorsFolder is a folder of vectors that change, as it was when a command began.
 type vectorsFolder struct {
 	*folder.Folder
-	now       *folder.Snapshot
-	ids       *dataset.IDs // in the order of the rows
-	processor backend.Backend
+	now     *folder.Snapshot
+	rows    *segments.Reading // by number; others are made to read them in order
+	numbers []int64           // of the rows, ascending
+	ids     *dataset.IDs      // of the rows
+	took    time.Duration     // to open it
+
+	backends *backends           // that search it
+	among    *segments.Selection // of its vectors, that --filter allows; nil: all
 }
 
-// openFolder opens the folder at path for a command that reads it.
-func openFolder(ctx context.Context, path string) (*vectorsFolder, error) {
-	v := &vectorsFolder{processor: cpu.New(cpu.Options{Threads: 1})}
+// openFolder opens the folder at path for a command that reads it, or searches it by b, unless that is nil.
+func openFolder(ctx context.Context, path string, b *backends) (*vectorsFolder, error) {
+	begun := time.Now()
+	o := folder.Options{ReadOnly: true, Digest: b != nil}
+	if b == nil {
+		b = &backends{first: cpu.New(cpu.Options{Threads: 1})}
+	}
+	v := &vectorsFolder{backends: b}
+	o.Backend, o.Engine = b.first, batch.Options{Costs: b.costs}
 	var err error
-	if v.Folder, err = folder.Open(ctx, path, folder.Options{Backend: v.processor, ReadOnly: true}); err != nil {
-		return nil, errors.Join(err, v.processor.Close())
+	if v.Folder, err = folder.Open(ctx, path, o); err != nil {
+		return nil, errors.Join(err, b.close())
 	}
 	v.now = v.Snapshot()
 	if err := notRelative(v.Folder, path); err != nil {
 		return nil, errors.Join(err, v.close())
 	}
-	rows, err := v.now.Rows()
-	if err != nil {
+	if v.rows, err = v.now.Rows(); err != nil {
 		return nil, errors.Join(err, v.close())
 	}
-	v.ids = v.now.IDs(rows.IDs())
+	v.numbers = v.rows.IDs()
+	v.ids, v.took = v.now.IDs(v.numbers), time.Since(begun)
 	return v, nil
 }
 
@@ -68,7 +80,7 @@ func (in input) kept(asked dataset.Elem) dataset.Elem {
 
 // close closes the folder.
 func (v *vectorsFolder) close() error {
-	return errors.Join(v.now.Release(), v.Folder.Close(), v.processor.Close())
+	return errors.Join(v.now.Release(), v.Folder.Close(), v.backends.close())
 }
 
 // reader returns a reader of the vectors in the order of answers.

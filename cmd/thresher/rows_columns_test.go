@@ -113,7 +113,7 @@ func TestFolderColumnsBadInput(t *testing.T) {
 		"rows delete --collection f --filter yeer=1":                                   `there is no column "yeer"; the columns are year, lang`,
 		"rows delete --collection f --filter year=":                                    "where a value is wanted",
 		"rows delete --collection plain --filter year=1":                               `there is no column "year"; the columns are none`,
-		"search --vectors plain --queries q.jsonl -k 1 --filter year=1":                `plain: there is no column "year"; the columns are none`,
+		"search --vectors plain --queries q.jsonl -k 1 --filter year=1":                `plain: filter, character 5: there is no column "year"; the columns are none`,
 		"search --vectors f --queries q.jsonl -k 1 --filter draft":                     `there is no column "draft"`,
 		"search --vectors f --queries q.jsonl -k 1 --filter year=1":                    "no vector of f is allowed",
 		"build --vectors films.jsonl --metric ip --columns nope --out g/":              "nope",

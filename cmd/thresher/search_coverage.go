@@ -13,7 +13,7 @@ import (
 // stateCoverage makes the outputs state to which queries and vectors the answers are. If not all queries can be
 // read they state nothing: the search answers those before, and reports the error.
 func (s *search) stateCoverage(ctx context.Context) error {
-	if !s.out.statesCoverage() {
+	if !s.out.statesCoverage() || s.filters != nil { // whose answers are about different vectors
 		return nil
 	}
 	queries, err := s.digestQueries(ctx)
@@ -31,7 +31,7 @@ func (s *search) stateCoverage(ctx context.Context) error {
 	c := &tasks.Coverage{
 		Queries: queries.String(), Count: queries.Count(), Metric: s.atoms.Metric.String(),
 		K: k, OwnK: s.flags.kColumn != "", Limits: limits, Reaching: s.flags.ranged(), Method: s.method, Part: s.flags.part.QueryPart,
-		Shards: []tasks.Shard{tasks.ShardOf(s.atoms.Collection, s.atoms.nameOf()).Part(s.request.Filter, nil)},
+		Shards: []tasks.Shard{s.atoms.shard().Part(s.request.Filter, nil)},
 	}
 	if c.Part != nil {
 		c.ExcludeSelf, c.Epsilon, c.Delta, c.Rounded = s.flags.excludeSelf, s.request.Epsilon, s.request.Delta, s.rounded
@@ -43,7 +43,7 @@ func (s *search) stateCoverage(ctx context.Context) error {
 // digestQueries reads the queries as they are given, relative to no origin, which depends on the atoms, and finds what
 // rounding changes in the search.
 func (s *search) digestQueries(ctx context.Context) (*tasks.QueryDigest, error) {
-	r, err := s.in.queries.openQueries(s.flags.queriesColumn, append(s.flags.columns(), s.flags.ids)...)
+	r, err := s.in.queries.openQueries(s.flags.queriesColumn, s.flags.beside()...)
 	if err != nil {
 		return nil, err
 	}

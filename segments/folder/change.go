@@ -348,8 +348,6 @@ func (f *Folder) appendFrame(b []byte) error {
 
 // do makes a change, which is in the log, part of the Set.
 func (f *Folder) do(c *Change) (written Written, err error) {
-	f.publishing.Lock()
-	defer f.publishing.Unlock()
 	if c.deletes() {
 		numbers := slices.DeleteFunc(f.table.Find(c.IDs), func(number int64) bool { return number < 0 })
 		written.Deleted, err = f.set.Delete(numbers)
@@ -383,18 +381,16 @@ func (f *Folder) raise(ids *dataset.IDs) {
 	if f.table.Textual() {
 		return
 	}
+	greatest := f.greatest.Load()
 	for row := range int64(ids.Len()) {
 		if !ids.Textual() {
-			f.greatest = max(f.greatest, ids.Number(row))
+			greatest = max(greatest, ids.Number(row))
 		} else if id, err := strconv.ParseUint(ids.Text(row), 10, 64); err == nil {
-			f.greatest = max(f.greatest, id)
+			greatest = max(greatest, id)
 		}
 	}
+	f.greatest.Store(greatest)
 }
 
 // Greatest is the greatest of all ids that were ever written, those deleted since included; 0 if there were none, or if ids are texts.
-func (f *Folder) Greatest() uint64 {
-	f.publishing.RLock()
-	defer f.publishing.RUnlock()
-	return f.greatest
-}
+func (f *Folder) Greatest() uint64 { return f.greatest.Load() }

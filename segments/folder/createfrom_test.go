@@ -12,6 +12,7 @@ import (
 
 	"thresher/batch"
 	"thresher/collection"
+	"thresher/columns"
 	"thresher/dataset"
 	"thresher/internal/draws"
 	"thresher/internal/vectors"
@@ -63,10 +64,10 @@ func TestCreateFrom(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer c.Close()
-			if err := CreateFrom(ctx, path, file, c, test.ids); err != nil {
+			if err := CreateFrom(ctx, path, file, c, test.ids, nil); err != nil {
 				t.Fatal(err)
 			}
-			if err := CreateFrom(ctx, path, file, c, test.ids); !errors.Is(err, os.ErrExist) {
+			if err := CreateFrom(ctx, path, file, c, test.ids, nil); !errors.Is(err, os.ErrExist) {
 				t.Errorf("made twice: %v", err)
 			}
 			a, err1 := os.Stat(file)
@@ -124,7 +125,7 @@ func TestCreateFrom(t *testing.T) {
 		"1 ids for 300 vectors": idsOf([]string{"1"}, false),
 		`has the id "7"`:        list(func(int) string { return "7" }, false),
 	} {
-		if err := CreateFrom(ctx, path, path+".thresher", c, ids); err == nil || !strings.Contains(err.Error(), want) {
+		if err := CreateFrom(ctx, path, path+".thresher", c, ids, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
@@ -168,11 +169,32 @@ func TestCreateFromTyped(t *testing.T) {
 			}
 			ids = dataset.IDsOf(list)
 		}
-		if err := CreateFrom(ctx, path, file, c, ids); err != nil {
+		places := make([]int, n)
+		for i := range places {
+			places[i] = i
+		}
+		described, err := columns.New(columns.Of("place", places))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := CreateFrom(ctx, path, file, c, ids, described.Slice(1, n)); err == nil || !strings.Contains(err.Error(), "columns of 39 rows for 40 vectors") {
+			t.Errorf("a row without columns: %v", err)
+		}
+		if err := CreateFrom(ctx, path, file, c, ids, described); err != nil {
 			t.Fatal(err)
 		}
 		f := opened(t, path, Options{Backend: b, ByHand: true})
 		now := f.Snapshot()
+		expr, err := columns.Parse("place = 3")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := now.Select(expr); err != nil || !slices.Equal(got.IDs(), now.Numbers(ids)[3:4]) {
+			t.Errorf("at place 3: %+v, %v", got, err)
+		}
+		if more := now.Size().Bytes - c.Bytes(); more < described.Bytes() {
+			t.Errorf("%d bytes beside the vectors, and the columns have %d", more, described.Bytes())
+		}
 		if f.Form().Elem != dataset.ElemInt8 || now.Holdings()[0].Segment.Collection().Elem() != dataset.ElemInt8 {
 			t.Errorf("form %+v", f.Form())
 		}
@@ -219,7 +241,7 @@ func TestCreateFromFloat64(t *testing.T) {
 			}
 			ids = dataset.IDsOf(list)
 		}
-		if err := CreateFrom(ctx, path, file, c, ids); err != nil {
+		if err := CreateFrom(ctx, path, file, c, ids, nil); err != nil {
 			t.Fatal(err)
 		}
 		f := opened(t, path, Options{Backend: b, ByHand: true, SealRows: 4})

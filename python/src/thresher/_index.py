@@ -40,7 +40,7 @@ from thresher._arguments import (
     whole,
 )
 from thresher._arrays import Lists, Vectors
-from thresher._coverage import Queries, Shard, limits_digest, sampled
+from thresher._coverage import Queries, Shard, sampled
 from thresher._limits import Limits, limits, reach
 from thresher._progress import Progress, reporting
 from thresher._pursuit import Pursuit, pursuit_of
@@ -697,12 +697,8 @@ class Index:
             arrays["filter_lims"], arrays["filter"], arrays["filter_of"] = each
         elif isinstance(filter, (str, dict)):
             arrays["filter"] = self._selected(filter)
-        elif type(filter).__module__.startswith("polars") and type(filter).__name__ == "Expr":
-            raise TypeError(
-                "filter: an expression of polars says nothing without its frame; frame.select(expression).to_series() "
-                "is a mask"
-            )
         elif filter is not None:
+            _refuse_frameless(filter)
             if (mask := _arrays.mask_of(filter, "filter", (len(self),))) is not None:
                 arrays["mask"] = np.ascontiguousarray(mask)
             else:
@@ -753,6 +749,14 @@ class Index:
         lims = np.zeros(len(lists) + 1, np.int64)
         np.cumsum([len(rows) for rows in lists], out=lims[1:])
         return lims, np.concatenate(lists) if lists else np.empty(0, np.int64), of
+
+    def _taking_part(self, filter: Filter | None) -> dict[str, npt.NDArray[np.int64]]:
+        """Return the rows that a filter allows, ascending, as an array of a call; nothing without a filter."""
+        if filter is None:
+            return {}
+        _refuse_frameless(filter)
+        rows = self._selected(filter) if isinstance(filter, (str, dict)) else self._filter_of(filter)
+        return {"filter": np.unique(rows)}
 
     def _filter_of(self, part: Any) -> npt.NDArray[np.int64]:
         """Return the rows of a mask or of ids, the filter of one query."""
@@ -902,11 +906,10 @@ class Index:
         said: dict[str, Any] = {"count": len(given.rows), "metric": self.metric, "k": k}
         if ks is not None and (ks != ks[:1]).any():
             said["own_k"] = True
-        if limited := limits_digest(least, arrays.get("ceilings")):
-            said["limits"] = limited
         if least is not None and not np.isnan(least).all():
             said["reaching"] = True
-        return Queries(given.given, {**said, "method": fields["method"]}, self._described_shard(), kept)
+        said["method"] = fields["method"]
+        return Queries(given.given, said, self._described_shard(), kept, least, arrays.get("ceilings"))
 
     def _described_shard(self) -> Shard:
         """Return the vectors as answers state them; if the worker alone has them, it is asked."""
@@ -1272,7 +1275,8 @@ class Index:
             A folder, a pattern such as ``part-*.parquet``, names separated by commas, and a list stand
             for several files of one format, dimension and type, which are read one after the other, and
             whose ids are all different. Files of a folder or a pattern are in the order of their names
-            (part-2 before part-10).
+            (part-2 before part-10). A URL that fsspec opens (``s3://``, ``gs://``, ``https://`` ..) is fetched to
+            a cache, the folder THRESHER_CACHE or else that of the user, unless the same version is there.
         metric, basis, seed
             Of vectors, which need a metric; a saved index has its own, and others are refused.
         dtype : {"float32", "float64"}, optional
@@ -1356,6 +1360,15 @@ class Index:
         rows = None if self._rows is None else np.asarray(self._rows)
         given = (self._ids, self._columns, self._origin, self._rounded)
         return _restored, (self._settings, self._path, rows, *given, self._history, self._kept)
+
+
+def _refuse_frameless(filter: Any) -> None:
+    """Refuse an expression of polars, which needs a frame."""
+    if type(filter).__module__.startswith("polars") and type(filter).__name__ == "Expr":
+        raise TypeError(
+            "filter: an expression of polars says nothing without its frame; frame.select(expression).to_series() "
+            "is a mask"
+        )
 
 
 @contextmanager
