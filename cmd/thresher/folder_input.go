@@ -21,6 +21,7 @@ import (
 	"thresher/columns"
 	"thresher/cpu"
 	"thresher/dataset"
+	"thresher/segments"
 	"thresher/segments/folder"
 )
 
