@@ -106,16 +106,27 @@ func TestFloat64(t *testing.T) {
 		if e == nil || e.Argument != "self_first" {
 			t.Errorf("queries that are not the vectors: %+v", e)
 		}
-		for _, changes := range []object{{"upsert": 1}, {"delete": 1}} {
-			for op := range changes {
-				arrays := []sent{integers("rows", 0)}
-				if op == "upsert" {
-					arrays = append(arrays, floats("vectors", 1, dim, make([]float32, dim)))
-				}
-				if e := c.call(op, object{"handle": x.Handle}, arrays...).Error; e == nil || !strings.Contains(e.Message, "float64") {
-					t.Errorf("%s: %+v", op, e)
-				}
+		// The best vector of the first query is deleted, and written again behind the others; rows move up and back in the answers.
+		best := want[0]
+		var now about
+		c.must(&now, "delete", object{"handle": x.Handle}, integers("rows", best))
+		if now.N != n-1 || now.DType.String() != "float64" {
+			t.Errorf("after delete: %+v", now)
+		}
+		c.must(&now, "upsert", object{"handle": x.Handle}, doubles("vectors", dim, rows[best*dim:(best+1)*dim]), integers("rows", n-1))
+		moved := slices.Clone(want)
+		for i, row := range moved {
+			if row == best {
+				moved[i] = n - 1
+			} else if row > best {
+				moved[i]--
 			}
+		}
+		if now.N != n || now.DType.String() != "float64" || now.Rounded != nil {
+			t.Errorf("after upsert: %+v", now)
+		}
+		if got := rowsOf(c.must(nil, "search", object{"handle": x.Handle, "k": k, "method": "certain"}, asked)); !slices.Equal(got, moved) {
+			t.Errorf("search after changes: %v, want %v", got, moved)
 		}
 	}
 	once := c.must(nil, "knn", object{"metric": "l2", "k": k}, doubles("vectors", dim, rows), asked)

@@ -90,7 +90,7 @@ func (v *vectorsFolder) reader() (dataset.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return dataset.WithIDs(&folderReader{Reading: rows, n: int64(rows.Len()), change: rows.Change()}, v.ids), nil
+	return dataset.WithIDs(&folderReader{typedSource: rows, n: int64(rows.Len()), change: rows.Change()}, v.ids), nil
 }
 
 // columns returns columns of the vectors, in their order: those of the names, all without.
@@ -143,9 +143,17 @@ func (v *vectorsFolder) hashColumns() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
+// typedSource is rows in the type in which a folder keeps them.
+type typedSource interface {
+	collection.Source
+	dataset.TypedReader
+	// ReadFloat64 is Read of rows of float64 as they are given.
+	ReadFloat64(dst []float64) (rows int, err error)
+}
+
 // folderReader reads the vectors of a folder, which stays open.
 type folderReader struct {
-	*segments.Reading
+	typedSource
 	n, read int64 // rows: all, and those that were read
 	// given are the rows of the last Read of float64, and narrowed what rounding changed of those and the ones before.
 	given    []float64
@@ -217,7 +225,7 @@ func (r *folderReader) Read(dst []float32) (int, error) {
 	if r.Elem() == dataset.ElemFloat64 {
 		return r.readRounded(dst)
 	}
-	return r.note(rowsFirst(r.Reading.Read(dst)))
+	return r.note(rowsFirst(r.typedSource.Read(dst)))
 }
 
 // ReadTyped is that of dataset.TypedReader.
@@ -225,7 +233,7 @@ func (r *folderReader) ReadTyped(dst []byte) (int, error) {
 	if len(dst) < r.Dim()*r.Elem().Size() {
 		return 0, io.ErrShortBuffer
 	}
-	return r.note(rowsFirst(r.Reading.ReadTyped(dst)))
+	return r.note(rowsFirst(r.typedSource.ReadTyped(dst)))
 }
 
 // rowsFirst keeps the error of a Read that has rows for the next one, as readers of files do.
