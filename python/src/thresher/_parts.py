@@ -166,6 +166,32 @@ class Folder:
     def __len__(self) -> int:
         return len(self._files)
 
+    @property
+    def version(self) -> tuple[tuple[str, int, int], ...]:
+        """The segments with their sizes and times of change when the folder was opened, by which caches know it."""
+        return tuple(self._files)
+
+    def check_unchanged(self) -> None:
+        """Refuse segments of this machine that have been replaced since the folder was opened."""
+        if not self.local:
+            return  # copies are kept by their versions
+        for path, size, changed in self._files:
+            now = os.stat(path) if os.path.exists(path) else None
+            if now is None or (now.st_size, now.st_mtime_ns) != (size, changed):
+                gone = "is gone" if now is None else "was replaced"
+                raise ValueError(f"vectors: {path} {gone} since the folder was opened; open it again")
+
+    def id_kind(self) -> str:
+        """Return the kind of the first segment's ids as numpy has it: i, u or U; i without ids."""
+        import numpy as np
+        from pyarrow import fs
+
+        beside = self._files[0][0] + _ids.SUFFIX
+        if self._system.get_file_info(beside).type != fs.FileType.File:
+            return "i"
+        with self._system.open_input_file(beside) as f, np.load(f, allow_pickle=False) as saved:
+            return str(saved["ids"].dtype.kind)
+
     def paths(self) -> list[str]:
         """Return the segments as files of this machine, copied once where they are elsewhere."""
         if self.local:
