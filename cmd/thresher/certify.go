@@ -10,12 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"thresher/batch"
-	"thresher/collection"
 	"thresher/config"
 	"thresher/dataset"
 	"thresher/internal/cli"
 	"thresher/tasks"
-	"thresher/verify"
 )
 
 // certify is the verb that proves or corrects other answers.
@@ -155,17 +153,20 @@ type certification struct {
 // prepare takes the atoms of the search.
 func (c *certification) prepare(s *search) (err error) {
 	c.answers = s.in.candidates.name
-	c.tasks, err = newComparison(s.atoms.Collection, s.in.atoms, s.k, s.Config.Threads)
+	c.tasks, err = newComparison(s.atoms, s.in.atoms, s.k, s.Config.Threads)
 	return err
 }
 
 // newComparison returns a comparison of answers of k atoms at most, 0 for any number.
-func newComparison(atoms *collection.Collection, in input, k, threads int) (*tasks.Comparison, error) {
-	o, err := verify.NewOracleOf(atoms, threads)
+func newComparison(of *atoms, in input, k, threads int) (*tasks.Comparison, error) {
+	o, err := of.oracle(false, threads)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", in.name, err)
 	}
-	return tasks.NewComparison(o, atoms, max(1, k)), nil
+	if of.rows != nil {
+		return tasks.NewComparisonOfRows(o, of.rows, max(1, k)), nil
+	}
+	return tasks.NewComparison(o, of.block, max(1, k)), nil
 }
 
 // compare adds the others' answers to the totals. Scores of another metric are an error.

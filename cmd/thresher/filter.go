@@ -52,6 +52,13 @@ func (f *rowFilter) rows(ctx context.Context, a *app, in input, column string, l
 	if f.expr == nil {
 		return nil, nil
 	}
+	if in.walked {
+		rows, err := in.folder.allow(f.expr)
+		if err != nil {
+			return nil, fmt.Errorf("--filter: %s: %w", in.name, err)
+		}
+		return f.some(a, in, rows, n)
+	}
 	c, err := a.readColumns(ctx, in, f.columns(), n)
 	if err != nil {
 		return nil, fmt.Errorf("--filter: %w", err)
@@ -63,6 +70,11 @@ func (f *rowFilter) rows(ctx context.Context, a *app, in input, column string, l
 	if err != nil {
 		return nil, fmt.Errorf("--filter: %s: %w", in.name, err)
 	}
+	return f.some(a, in, rows, n)
+}
+
+// some refuses an expression that allows none of the n vectors of in, and returns the rows that it allows.
+func (f *rowFilter) some(a *app, in input, rows []int64, n int) ([]int64, error) {
 	if len(rows) == 0 {
 		return nil, fmt.Errorf("--filter: no vector of %s is allowed by %s", in.name, f.text)
 	}

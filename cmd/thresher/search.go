@@ -240,7 +240,7 @@ func (a *app) runSearch(ctx context.Context, f *searchFlags) (err error) {
 	if s.out, err = newAnswerFiles(f); err != nil {
 		return err
 	}
-	if s.in.atoms, err = a.openVectors(ctx, "vectors", f.atoms); err != nil {
+	if s.in.atoms, err = a.openSearched(ctx, f.atoms, s.method); err != nil {
 		return err
 	}
 	defer s.in.atoms.remove()
@@ -363,7 +363,7 @@ func (s *search) prepare(ctx context.Context, queries dataset.Reader) error {
 		if err := ids.useIntegers(s.flags.integers); err != nil {
 			return err
 		}
-		err := s.decideIntegers(ctx, &answered{answers: s.in.candidates, ids: ids, n: s.atoms.N, dim: s.atoms.Dim, oracle: lazyOracle(s.atoms.Collection), queries: func() (dataset.Reader, error) {
+		err := s.decideIntegers(ctx, &answered{answers: s.in.candidates, ids: ids, n: s.atoms.N, dim: s.atoms.Dim, oracle: lazyOracle(s.atoms), queries: func() (dataset.Reader, error) {
 			return s.in.queries.openQueries(s.flags.queriesColumn, s.flags.beside()...)
 		}})
 		if err != nil {

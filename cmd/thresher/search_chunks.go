@@ -43,14 +43,14 @@ func (s *search) answer(ctx context.Context, queries dataset.Reader) error {
 
 // boundedChunks divides the queries into chunks of bounded memory, and states it.
 func (s *search) boundedChunks(queries dataset.Reader) (*queryChunks, error) {
-	src := newQueryChunks(s.in.queries, queries, s.Config.Chunk).forAtoms(s.atoms.Collection).within(s.flags.part.QueryPart)
+	src := newQueryChunks(s.in.queries, queries, s.Config.Chunk).forAtoms(s.atoms).within(s.flags.part.QueryPart)
 	m, err := s.boundMemory(src.chunk)
 	if err != nil {
 		return nil, err
 	}
 	src.chunk = m.Queries
 	s.Log.Info("memory of the search", "k", s.k, "bytes", m.Bytes, "queries_at_a_time", m.Queries)
-	if s.k >= statedFrom {
+	if s.k >= statedFrom || s.atoms.beyond {
 		s.summary.Memory = &m
 	}
 	return src, nil
@@ -161,7 +161,7 @@ func (s *search) chunk(ctx context.Context, rows queryRows, done int64, totals [
 		return nil, nil, err
 	}
 	if s.flags.excludeSelf {
-		if err := selvesError(rows.checkSelves(s.atoms.Collection, first), s.in.queries, s.in.atoms); err != nil {
+		if err := selvesError(rows.checkSelves(s.atoms, first), s.in.queries, s.in.atoms); err != nil {
 			return nil, nil, &refusedError{err}
 		}
 	}
