@@ -41,9 +41,9 @@ type JoinOptions struct {
 // JoinSummary says how many rows were joined, and what is guaranteed.
 type JoinSummary = tasks.JoinSummary
 
-// Joined are the pairs of rows of two tables. Row j of the left table is joined with rows Rows[Lims[j]:Lims[j+1]] of the
+// JoinResponse has the pairs of rows of two tables. Row j of the left table is joined with rows Rows[Lims[j]:Lims[j+1]] of the
 // right one, best first, equal scores by ascending row, whose scores are inner products, cosines or squared distances.
-type Joined struct {
+type JoinResponse struct {
 	Lims    []int
 	Rows    []int64
 	Scores  []float64
@@ -57,7 +57,7 @@ const joinedTogether, joinedAllTogether = 1 << 16, 1 << 10
 // Join joins each row of the left table with the nearest rows of the right one, by their vectors, rows of dim values each.
 // Values of float64 are rounded to float32, as by New, and the summary says by how much. Errors name the table, and the row
 // and column of a value that is not finite. Neither table is changed.
-func Join[F Float](ctx context.Context, left, right []F, dim int, o JoinOptions) (*Joined, error) {
+func Join[F Float](ctx context.Context, left, right []F, dim int, o JoinOptions) (*JoinResponse, error) {
 	if dim < 1 || len(left)%dim != 0 || len(right)%dim != 0 {
 		return nil, fmt.Errorf("%d values of the left table and %d of the right one are no rows of %d values", len(left), len(right), dim)
 	}
@@ -147,12 +147,12 @@ func vectorsOf[F Float](rows []F, dim int) (dataset.Vectors, error) {
 }
 
 // joinAll joins all rows of the left table.
-func joinAll[F Float](ctx context.Context, run *tasks.JoinRun, c *collection.Collection, left []F, groups []int32, progress func(done, total int64)) (*Joined, error) {
+func joinAll[F Float](ctx context.Context, run *tasks.JoinRun, c *collection.Collection, left []F, groups []int32, progress func(done, total int64)) (*JoinResponse, error) {
 	m, together := len(left)/c.Dim, joinedTogether
 	if run.Request.K == 0 {
 		together = joinedAllTogether
 	}
-	joined := &Joined{Lims: make([]int, 1, m+1)}
+	joined := &JoinResponse{Lims: make([]int, 1, m+1)}
 	for lo := 0; lo < m; lo += together {
 		hi := min(lo+together, m)
 		var req batch.Request
@@ -186,7 +186,7 @@ func joinAll[F Float](ctx context.Context, run *tasks.JoinRun, c *collection.Col
 }
 
 // add adds what the next rows of the left table are joined with.
-func (j *Joined) add(ctx context.Context, run *tasks.JoinRun, part join.LeftRows) error {
+func (j *JoinResponse) add(ctx context.Context, run *tasks.JoinRun, part join.LeftRows) error {
 	found, err := run.Match(ctx, part)
 	if err != nil {
 		return err
