@@ -122,11 +122,11 @@ func (s *Server) certify(r *request, w http.ResponseWriter) error {
 // stated finds the best atoms of queries for which a body of a verb states answers, whose atoms are the
 // candidates, and passes both to answer.
 func (s *Server) stated(r *request, verb string, answer func(context.Context, *turn, *comparison) error) error {
-	v, err := s.useWhole(r)
+	v, err := s.catalog.Use(r.PathValue("name"), 0)
 	if err != nil {
 		return err
 	}
-	defer v.Release()
+	defer func() { v.Release() }()
 	if _, err := accepted(r.Request, jsonType); err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (s *Server) stated(r *request, verb string, answer func(context.Context, *t
 	} else if media != jsonType {
 		return unsupported(r.Request, jsonType)
 	}
-	c := &comparison{v: v, ids: naming(v), info: v.Info()}
+	c := &comparison{}
 	return s.searchInTurn(r, v, func(in *input) (*wire.Search, error) {
 		body, err := in.all()
 		if err != nil {
@@ -152,7 +152,14 @@ func (s *Server) stated(r *request, verb string, answer func(context.Context, *t
 			return nil, err
 		}
 		return c.Search, nil
-	}, func(ctx context.Context, t *turn, name string, v *catalog.Version, q *wire.Search) (*batch.Response, error) {
+	}, func(ctx context.Context, t *turn, name string, _ *catalog.Version, q *wire.Search) (*batch.Response, error) {
+		whole, err := s.whole(ctx, t, v)
+		if err != nil {
+			return nil, err
+		}
+		v.Release()
+		v = whole
+		c.v, c.ids, c.info = v, naming(v), v.Info()
 		return s.runGoals(ctx, t, name, v, q, c.Listed(), func(req *batch.Request) (err error) {
 			c.filter, c.exclude = req.Filter, req.Exclude
 			if c.rows, err = c.Stated.Rows(rowsIn(v)); err != nil {

@@ -73,8 +73,8 @@ func (s *Server) search(r *request, w http.ResponseWriter) error {
 		}
 		return q, err
 	}, func(ctx context.Context, t *turn, name string, _ *catalog.Version, q *wire.Search) (*batch.Response, error) {
-		if form == npzType || q.Rows || q.Digest != nil { // which name rows by their place among all
-			whole, err := s.catalog.Whole(ctx, v)
+		if v.Len() > 0 && (form == npzType || q.Rows || q.Digest != nil) { // which name rows by their place among all
+			whole, err := s.whole(ctx, t, v)
 			if err != nil {
 				return nil, err
 			}
@@ -358,7 +358,7 @@ func naming(v *catalog.Version) wire.Naming {
 	case catalog.Integers:
 		naming.Int = ids.Int
 	case catalog.Strings:
-		naming.Name, naming.Digits = ids.Name, ids.Digits()
+		naming.Name, naming.Digits = ids.Name, ids.Digits
 	}
 	return naming
 }

@@ -27,6 +27,17 @@ type block struct {
 	err    error         // err why it is not
 }
 
+// Stands reports whether Whole returns at once: v does not change, or what it holds was read into one collection already.
+func (v *Version) Stands() bool {
+	if !v.Changes() {
+		return true
+	}
+	all := &v.o.changing.block
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	return all.latest != nil && all.latest.writes == v.now.Version() && all.latest.isMade()
+}
+
 // Whole returns v as a version that is one collection: v itself unless it changes. The caller releases both.
 func (c *Catalog) Whole(ctx context.Context, v *Version) (*Version, error) {
 	if !v.Changes() {
@@ -39,16 +50,19 @@ func (c *Catalog) Whole(ctx context.Context, v *Version) (*Version, error) {
 	for {
 		all.mu.Lock()
 		b := all.latest
-		if b == nil || b.writes != v.now.Version() {
+		current := b != nil && b.writes == v.now.Version()
+		if !current && (b == nil || b.isMade()) {
 			return all.renew(ctx, v)
 		}
-		all.mu.Unlock()
+		all.mu.Unlock() // one is made at a time, also of what there was before
 		select {
 		case <-b.done:
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
 		switch {
+		case !current:
+			continue
 		case b.err != nil && ctx.Err() == nil && (errors.Is(b.err, context.Canceled) || errors.Is(b.err, context.DeadlineExceeded)):
 			continue // the request that made it has ended
 		case b.err != nil:
@@ -66,7 +80,17 @@ func (c *Catalog) Whole(ctx context.Context, v *Version) (*Version, error) {
 	}
 }
 
-// renew makes a block of v, in use, in place of the newest. all.mu is held, and let go of.
+// isMade reports whether a block is no longer being made.
+func (b *block) isMade() bool {
+	select {
+	case <-b.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// renew makes a block of v, in use, in place of the newest, which is not being made. all.mu is held, and let go of.
 func (all *blocks) renew(ctx context.Context, v *Version) (*Version, error) {
 	b, old := &block{writes: v.now.Version(), done: make(chan struct{})}, all.latest
 	all.latest = b
@@ -164,7 +188,7 @@ func (c *Catalog) makeBlock(ctx context.Context, v *Version) (made *opened, err 
 			err = errors.Join(err, o.stop())
 		}
 	}()
-	need := shape{rows: int64(v.Len()), dim: v.Dim(), metric: form.Metric, basis: form.Basis, elem: form.Elem, idBytes: 2 * 8 * int64(v.Len())}
+	need := shape{rows: int64(v.Len()), dim: v.Dim(), metric: form.Metric, basis: form.Basis, elem: form.Elem, idBytes: v.idBytes()}
 	if err := o.share.resize(need.estimate(), need.String()+", read into one to be searched so,"); err != nil {
 		return nil, err
 	}

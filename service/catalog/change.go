@@ -115,7 +115,7 @@ func newChange(name string, src Source, o CreateOptions) (*change, error) {
 	if named && o.IDs == RowNumbers {
 		return nil, problem.New(problem.InvalidValue, "ids of kind %s use no column, and one is named", o.IDs).In("ids")
 	}
-	ch := &change{Base: newBase(name), Metric: metric, Basis: basis.String(), DType: dtype, Seed: o.Seed, Drawn: o.Drawn, IDs: o.IDs}
+	ch := &change{Base: newBase(name), Metric: metric, Basis: basis.String(), DType: dtype, Seed: o.Seed, Drawn: o.Drawn, IDs: o.IDs, least: o.Least}
 	ch.drawSeed()
 	if o.Basis == "" || o.Basis == "auto" {
 		ch.Basis = ""
@@ -263,7 +263,7 @@ func (c *Catalog) Append(ctx context.Context, name string, src Source, key strin
 			return Info{}, c.overtaken(name, from.o.change.Version)
 		}
 		ch := from.o.change.after(base)
-		if err := ch.extend(name, s, &src); err != nil {
+		if err := ch.extend(name, s, &src, from.o.ids.Digits()); err != nil {
 			return Info{}, err
 		}
 		if err := s.refuseTaken(ctx, from.o, &src); err != nil {
@@ -315,8 +315,8 @@ func (ch *change) drawSeed() {
 	ch.Seed = binary.LittleEndian.Uint64(b)
 }
 
-// extend adds new rows to ch, which still describes the previous version.
-func (ch *change) extend(name string, s *staged, src *Source) error {
+// extend adds new rows to ch, which still describes the previous version; digits says that its strings are whole numbers throughout.
+func (ch *change) extend(name string, s *staged, src *Source, digits bool) error {
 	named := src.IDColumn != "" || src.IDs != nil
 	if !named && ch.IDs != RowNumbers && s.layout.IDs != "" {
 		s.origin.IDColumn, named = s.layout.IDs, true
@@ -333,7 +333,7 @@ func (ch *change) extend(name string, s *staged, src *Source) error {
 	case ch.IDs == Strings && !named:
 		return problem.New(problem.InvalidValue, "the ids of collection %s are strings, and the rows to append have none", name).
 			In("ids").Within(Strings)
-	case src.IDs != nil && ch.IDs == Strings && len(src.IDs.Names) < src.IDs.Len():
+	case src.IDs != nil && ch.IDs == Strings && !digits && len(src.IDs.Names) < src.IDs.Len():
 		return problem.New(problem.InvalidValue, "the ids of collection %s are strings, and those to append are integers", name).
 			At("ids", 0).Within(Strings)
 	case src.IDs != nil && ch.IDs != Strings && len(src.IDs.Ints) < src.IDs.Len():

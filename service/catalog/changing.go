@@ -47,11 +47,14 @@ func (o *opened) openFolder(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f, err := folder.Open(ctx, filepath.Join(o.c.dir, o.change.folder()), folder.Options{Backend: b, Engine: *engine, Threads: o.c.upkeepThreads()})
+	made := &changing{backend: b.Name()}
+	upkept := func(f *folder.Folder) { o.share.settle(made.bytes(f)) }
+	f, err := folder.Open(ctx, filepath.Join(o.c.dir, o.change.folder()), folder.Options{Backend: b, Engine: *engine, Threads: o.c.upkeepThreads(), Upkept: upkept, ReadOnly: o.c.o.Linked})
 	if err != nil {
 		return err
 	}
-	o.changing = &changing{Folder: f, backend: b.Name()}
+	made.Folder = f
+	o.changing = made
 	if r := f.Recovered(); r.File != "" {
 		o.c.o.Log.Warn("a write of rows that was not whole, and so was never acknowledged, is cut off", "collection", o.name, "file", filepath.Base(r.File), "offset", r.Offset, "bytes", r.Cut)
 	}
@@ -217,7 +220,7 @@ func (o *opened) mayBecomeFolder() error {
 
 // changeRows makes a change of the version's folder, which is made if it has none.
 func (c *Catalog) changeRows(ctx context.Context, v *Version, ch folder.Change, warnings []string, key, fingerprint string) (Info, error) {
-	if !v.Changes() {
+	if !v.Changes() && ch.Rows != nil {
 		if err := v.o.checkFirst(&ch); err != nil {
 			return Info{}, err
 		}
@@ -379,10 +382,13 @@ func (c *Catalog) checkRowLimit(total int64) error {
 }
 
 // measure sets the share of a version that changes to what it holds.
-func (o *opened) measure() {
-	now := o.changing.Snapshot()
+func (o *opened) measure() { o.share.settle(o.changing.bytes(o.changing.Folder)) }
+
+// bytes is the memory of what the folder holds now, and of writes on their way.
+func (ch *changing) bytes(f *folder.Folder) int64 {
+	now := f.Snapshot()
 	defer now.Release()
-	o.share.settle(bytesOf(now) + o.changing.reserved.Load())
+	return bytesOf(now) + ch.reserved.Load()
 }
 
 // fits refuses rows that are too many with those that are there.
@@ -452,8 +458,11 @@ func (c *Catalog) makeFolder(ctx context.Context, v *Version) (*opened, error) {
 		ch.IDs = Integers
 	}
 	o := c.newOpened(name, *ch)
-	o.share.settle(ch.Bytes) // the pages of the file are those of the version before
-	err := c.intend(name, ch)
+	err := c.startFolder(ctx, v, o)
+	if err == nil {
+		defer func() { <-c.buildSlot }()
+		err = c.intend(name, ch)
+	}
 	if err == nil {
 		err = c.o.disk.At("make folder", ch.folder())
 	}
@@ -475,6 +484,37 @@ func (c *Catalog) makeFolder(ctx context.Context, v *Version) (*opened, error) {
 	}
 	c.o.Log.Info("collection changes by rows from now on", "collection", name, "version", o.change.Version, "rows", o.change.Count)
 	return o, nil
+}
+
+// startFolder waits until the folder o of a version that is a file may be made, as builds are, and reserves memory for it. Whoever makes it empties
+// buildSlot afterwards.
+func (c *Catalog) startFolder(ctx context.Context, v *Version, o *opened) error {
+	select {
+	case c.buildSlot <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-c.ctx.Done():
+		return draining()
+	}
+	if folder.Ordered(v.Len(), v.o.ids.ids) {
+		o.share.settle(o.change.Bytes) // the pages of the file are those of the version before
+		return nil
+	}
+	need := shape{rows: int64(v.Len()), dim: v.Dim(), metric: v.o.col.Metric, basis: v.o.col.Basis, idBytes: v.idBytes()}
+	err := o.share.resize(need.estimate(), need.String()+", put into the order of their ids to be changed,")
+	if err != nil {
+		<-c.buildSlot
+	}
+	return err
+}
+
+// idBytes is about what the ids take once they are read from where they change, and put in order.
+func (v *Version) idBytes() int64 {
+	each := int64(idWork)
+	if v.IDs().Kind() == Strings {
+		each = textBytes
+	}
+	return each * int64(v.Len())
 }
 
 // intend writes the manifest of a version whose files are going to be made, and which will be recorded with another number if this one is taken then: what a
@@ -518,24 +558,28 @@ func (c *Catalog) overtaken(name string, version int64) error {
 	return p
 }
 
-// recordFolder records a version that was made of another, former, and announces it, in use.
+// recordFolder records a version that was made of another, former, or of none, and announces it, in use.
 func (c *Catalog) recordFolder(former, o *opened) error {
 	c.change.Lock()
 	defer c.change.Unlock()
+	var was *change
+	if former != nil {
+		was = &former.change
+	}
 	c.mu.Lock()
 	e, closed := c.entries[o.name], c.closed
 	c.mu.Unlock()
 	switch {
 	case closed:
 		return draining()
-	case e == nil:
+	case e == nil && former != nil:
 		return unknown(o.name)
-	case versionOf(e.Ready) != former.change.Version || e.Next != nil:
+	case e != nil && (versionOf(e.Ready) != versionOf(was) || e.Next != nil):
 		return c.overtaken(o.name, max(versionOf(e.Ready), versionOf(e.Next)))
 	}
 	ch := &o.change
 	ch.CreatedAt = c.o.Now().UTC()
-	if err := c.db.View(func(tx *bbolt.Tx) error { ch.Version = lastNumber(tx, o.name) + 1; return nil }); err != nil {
+	if err := c.db.View(func(tx *bbolt.Tx) error { ch.Version = max(lastNumber(tx, o.name)+1, ch.least); return nil }); err != nil {
 		return err
 	}
 	if err := c.writeManifest(&manifest{Name: o.name, Ready: true, Change: *ch}); err != nil {
@@ -546,18 +590,26 @@ func (c *Catalog) recordFolder(former, o *opened) error {
 	}
 	rec := record{Ready: ch}
 	err := c.db.Update(func(tx *bbolt.Tx) error {
-		return errors.Join(useNumber(tx, o.name, ch.Version), putRecord(tx, o.name, rec), c.keepPinned(tx, o.name, &former.change))
+		err := errors.Join(useNumber(tx, o.name, ch.Version), putRecord(tx, o.name, rec))
+		if former != nil {
+			err = errors.Join(err, c.keepPinned(tx, o.name, was))
+		}
+		return err
 	})
 	if err != nil {
 		return store.Full(err)
 	}
 	c.mu.Lock()
+	if e == nil {
+		e = &entry{}
+		c.entries[o.name] = e
+	}
 	e.record = rec
 	o.state = Ready
 	close(o.loaded)
 	c.versions[ref{o.name, ch.Version}] = o
 	o.acquire()
-	gone := former.retire()
+	gone := former != nil && former.retire()
 	c.mu.Unlock()
 	if gone {
 		former.dispose()

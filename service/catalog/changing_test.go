@@ -245,9 +245,6 @@ func TestWritersAndConditions(t *testing.T) {
 			return f.c.Put(ctx, "a", Source{Rows64: []float64{1, 2, math.NaN(), 4}, Dim: 4, IDs: ints(7)}, "")
 		}, onlyOn{}, "row 0, column 2 is NaN"},
 		{func(ctx context.Context) (Info, error) { return f.c.Put(ctx, "b", rowsOf(0, 2, 4, ints(7, 8)), "") }, onlyOn{}, `no collection "b"`},
-		{func(ctx context.Context) (Info, error) {
-			return f.c.Remove(ctx, "a", *ints(0, 1, 2, 4, 5, 6, 7, 8, 9, 10), "")
-		}, onlyOn{}, "these are all 10 rows"},
 	} {
 		ctx := ctx
 		if test.on.version != 0 {

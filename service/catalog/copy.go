@@ -70,7 +70,7 @@ func (c *Catalog) makeCopy(ctx context.Context, v *Version) (*opened, error) {
 	ch.From, ch.CopyOf, ch.Writes, ch.NextID = 0, v.o.change.Version, v.now.Version(), v.o.change.NextID
 	o := c.newOpened(v.o.name, *ch)
 	form := v.o.changing.Form()
-	need := shape{rows: int64(v.Len()), dim: v.Dim(), metric: form.Metric, basis: form.Basis, elem: form.Elem, idBytes: idWork * int64(v.Len())}
+	need := shape{rows: int64(v.Len()), dim: v.Dim(), metric: form.Metric, basis: form.Basis, elem: form.Elem, idBytes: v.idBytes()}
 	if err := o.share.resize(need.estimate(), need.String()); err != nil {
 		return o, err
 	}

@@ -15,8 +15,7 @@ import (
 
 // Remove deletes the rows of these ids, which must all exist and have the
 // collection's kind: at once from a collection that changes by rows, or becomes one, as Put does; of others it makes a version without them.
-// The remaining rows keep their ids. A collection cannot lose all its
-// rows. See Create.
+// The remaining rows keep their ids. A collection that changes by rows may lose all of them, others may not. See Create.
 func (c *Catalog) Remove(ctx context.Context, name string, ids Keys, key string) (Info, error) {
 	return c.removeRows(ctx, name, &removal{ids: &ids}, key)
 }
@@ -59,9 +58,10 @@ func (r *removal) rows(v *Version) ([]int64, error) {
 	switch {
 	case len(rows) == 0 && r.where == nil:
 		return nil, problem.New(problem.InvalidValue, "no ids are given").In(field)
-	case len(rows) == v.Len():
-		return nil, problem.New(problem.InvalidValue,
-			"these are all %d rows of collection %s, and a collection has one at least: delete it instead", len(rows), v.o.name).In(field)
+	case len(rows) > 0 && len(rows) == v.Len() && !v.Changes():
+		if err := v.o.mayBecomeFolder(); err != nil {
+			return nil, problem.New(problem.InvalidValue, "these are all %d rows of collection %s, which cannot change by rows, and so has one at least: delete it instead", len(rows), v.o.name).In(field).Because(err)
+		}
 	}
 	return rows, nil
 }

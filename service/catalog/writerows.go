@@ -47,7 +47,7 @@ func (c *Catalog) readRows(ctx context.Context, v *Version, src *Source, keyed b
 		return nil, err
 	}
 	b := v.idsBuilder()
-	if err := b.addKeys(src.IDs, r.n); err != nil {
+	if err := b.addKeys(src.IDs, r.n, v.IDs()); err != nil {
 		return nil, err
 	}
 	if err := r.finish(b); err != nil {
@@ -127,13 +127,15 @@ func (v *Version) idsBuilder() *idsBuilder {
 	return newIDsBuilder(kind, v.o.c.o.MaxIDBytes)
 }
 
-// addKeys appends the ids of n rows, which may be nil.
-func (b *idsBuilder) addKeys(keys *Keys, n int) error {
+// addKeys appends the ids of n rows, which may be nil. They are of the kind of those that are there.
+func (b *idsBuilder) addKeys(keys *Keys, n int, there *RowIDs) error {
 	switch {
 	case keys == nil:
 		return nil
 	case keys.Len() != n:
 		return problem.New(problem.InvalidValue, "%d ids for %d rows", keys.Len(), n).In("ids").Within(n)
+	case b.want == Strings && len(keys.Names) < n && there.Digits():
+		return b.addDigits(keys.Ints)
 	case b.want == Strings && len(keys.Names) < n:
 		return problem.New(problem.InvalidValue, "the ids of the collection are strings, and those of the rows are integers").At("ids", 0).Within(Strings)
 	case b.want != Strings && len(keys.Ints) < n:
@@ -145,6 +147,17 @@ func (b *idsBuilder) addKeys(keys *Keys, n int) error {
 		} else if err := b.add(keys.Names[i]); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// addDigits appends integers to strings that are whole numbers throughout.
+func (b *idsBuilder) addDigits(ids []int64) error {
+	for row, id := range ids {
+		if id < 0 {
+			return problem.New(problem.InvalidValue, "row %d has the id %d, which is negative; ids are integers from 0 on, or strings", row, id).At("ids", row)
+		}
+		b.addInt(id)
 	}
 	return nil
 }

@@ -182,7 +182,7 @@ func (u inUse) naming() wire.Naming {
 	case catalog.Integers:
 		naming.Int = ids.Int
 	case catalog.Strings:
-		naming.Name, naming.Digits = ids.Name, ids.Digits()
+		naming.Name, naming.Digits = ids.Name, ids.Digits
 	}
 	return naming
 }

@@ -16,14 +16,14 @@ import (
 type Naming struct {
 	Int  func(row int64) int64
 	Name func(row int64) string
-	// Digits says that the texts of Name are whole numbers from 0 to 2^64-1 throughout.
-	Digits bool
+	// Digits reports whether the texts of Name are whole numbers from 0 to 2^64-1 throughout; nil: they are not.
+	Digits func() bool
 	// Metric is that of the collection, whose scores answers state.
 	Metric collection.Metric
 }
 
 // Whole reports whether ids are whole numbers in files.
-func (n Naming) Whole() bool { return n.Name == nil || n.Digits }
+func (n Naming) Whole() bool { return n.Name == nil || n.Digits != nil && n.Digits() }
 
 // Textual reports whether ids are strings.
 func (n Naming) Textual() bool { return n.Name != nil }
