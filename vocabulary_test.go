@@ -124,7 +124,7 @@ func textOf(e ast.Expr) string {
 }
 
 // schemas are those of searches, of what they search, and of answers.
-var schemas = []string{"Source", "CollectionSpec", "RowsSpec", "IDs", "Collection", "Row", "Search", "Goal", "Stated", "ScoreCheck", "Recall", "Certified",
+var schemas = []string{"Source", "CollectionSpec", "RowsSpec", "Deletion", "Collection", "Row", "Search", "Goal", "Stated", "ScoreCheck", "Recall", "Certified",
 	"SearchOptions", "Published", "Answer", "Result", "Guarantee", "Certificate", "Round", "BatchSpec", "BatchGoals"}
 
 // members collects the members of JSON objects of the API.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -50,11 +51,9 @@ func BenchmarkSearchBesideUpserts(b *testing.B) {
 		puts = append(puts, encode(map[string]any{"source": map[string]any{"vectors": [][]float32{row}, "ids": []int{n + i}}}))
 		queries = append(queries, encode(map[string]any{"queries": [][]float32{row}, "k": 10, "method": "certain"}))
 	}
-	put, asked := 0, 0
-	write := func() {
-		send("PUT", "rows", puts[put%len(puts)])
-		put++
-	}
+	asked := 0
+	var put atomic.Int64
+	write := func() { send("PUT", "rows", puts[int(put.Add(1))%len(puts)]) }
 	searches := func(seconds time.Duration) (took []time.Duration) {
 		for end := time.Now().Add(seconds); time.Now().Before(end); asked++ {
 			took = append(took, send("POST", "search", queries[asked*7%len(queries)]))
@@ -79,7 +78,7 @@ func BenchmarkSearchBesideUpserts(b *testing.B) {
 				for {
 					select {
 					case <-tick.C:
-						write()
+						writer.Go(write) // whether those before it are answered or not
 					case <-stop:
 						return
 					}
@@ -94,6 +93,6 @@ func BenchmarkSearchBesideUpserts(b *testing.B) {
 		b.ReportMetric(ms(beside, .5), "ms/beside")
 		b.ReportMetric(ms(beside, .99), "ms/beside-p99")
 		b.ReportMetric(ms(beside, .99)/ms(quiet, .99), "ratio-p99")
-		b.ReportMetric(float64(put)/(2*rounds), "puts/s")
+		b.ReportMetric(float64(put.Load())/(2*rounds), "puts/s")
 	}
 }

@@ -152,8 +152,9 @@ type QueryGoal struct {
 
 // Found is the answer to a Search.
 type Found struct {
-	AnswersVersion int      `json:"answers_version"` // of the form of answers; 0 is that of before version 2
-	Version        int64    `json:"version"`         // of the collection
+	AnswersVersion int      `json:"answers_version"`  // of the form of answers; 0 is that of before version 2
+	Version        int64    `json:"version"`          // of the collection
+	Writes         *uint64  `json:"writes,omitempty"` // that the version had seen, if it changes by rows
 	Results        []Result `json:"results"`
 	TookMS         float64  `json:"took_ms"`
 	// Covers is what the results are for, one JSON object (tasks.Coverage); nil unless included.

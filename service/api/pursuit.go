@@ -14,7 +14,8 @@ type Pursuit struct {
 // Pursued is the answer to a Pursuit.
 type Pursued struct {
 	AnswersVersion int            `json:"answers_version"`
-	Version        int64          `json:"version"` // of the collection
+	Version        int64          `json:"version"`          // of the collection
+	Writes         *uint64        `json:"writes,omitempty"` // that the version had seen, if it changes by rows
 	TookMS         float64        `json:"took_ms"`
 	Results        []Terms        `json:"results"` // one a signal
 	Summary        PursuitSummary `json:"summary"`

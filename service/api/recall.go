@@ -38,8 +38,9 @@ type Recall struct {
 
 // RecallReport is the recall of answers to some queries.
 type RecallReport struct {
-	AnswersVersion int     `json:"answers_version"` // as of Found
-	Version        int64   `json:"version"`         // of the collection
+	AnswersVersion int     `json:"answers_version"`  // as of Found
+	Version        int64   `json:"version"`          // of the collection
+	Writes         *uint64 `json:"writes,omitempty"` // that the version had seen, if it changes by rows
 	TookMS         float64 `json:"took_ms"`
 	Metric         string  `json:"metric"`
 	Method         string  `json:"method"`   // by which the best atoms were found
@@ -116,8 +117,9 @@ type Miss struct {
 
 // Certified is the answer to Certify.
 type Certified struct {
-	AnswersVersion int               `json:"answers_version"` // as of Found
-	Version        int64             `json:"version"`         // of the collection
+	AnswersVersion int               `json:"answers_version"`  // as of Found
+	Version        int64             `json:"version"`          // of the collection
+	Writes         *uint64           `json:"writes,omitempty"` // that the version had seen, if it changes by rows
 	TookMS         float64           `json:"took_ms"`
 	Covers         json.RawMessage   `json:"covers"` // as of Found
 	Results        []CertifiedResult `json:"results"`

@@ -9,7 +9,6 @@ import (
 	"thresher/collection"
 	"thresher/columns"
 	"thresher/dataset"
-	"thresher/segments"
 	"thresher/service/problem"
 )
 
@@ -143,8 +142,17 @@ func (all *blocks) drop() error {
 	return b.retire()
 }
 
+// typedRows are the rows of a snapshot.
+type typedRows interface {
+	Dim() int
+	Len() int
+	Elem() dataset.Elem
+	ReadTyped(dst []byte) (rows int, err error)
+	Columns() *columns.Columns
+}
+
 // inMemory reads rows, in the type in which they are kept.
-func inMemory(in *segments.Reading) (dataset.Vectors, error) {
+func inMemory(in typedRows) (dataset.Vectors, error) {
 	row := in.Dim() * in.Elem().Size()
 	rows := make([]byte, in.Len()*row)
 	for at := 0; at < len(rows); {
@@ -158,7 +166,7 @@ func inMemory(in *segments.Reading) (dataset.Vectors, error) {
 }
 
 // columnsOf returns the columns of rows with ids, nil if they have none.
-func columnsOf(in *segments.Reading, fields []columns.Field, ids *RowIDs) *columns.Columns {
+func columnsOf(in typedRows, fields []columns.Field, ids *RowIDs) *columns.Columns {
 	if len(fields) == 0 {
 		return nil
 	}
