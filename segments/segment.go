@@ -32,9 +32,6 @@ type Segment struct {
 // is not used any more and its engine is closed; it closes c, for example. Until then the
 // caller keeps c and b, and ids must not change.
 func New(ctx context.Context, c *collection.Collection, ids []int64, b backend.Backend, o *batch.Options, generation int, ended func() error) (*Segment, error) {
-	if c.Float64() { // which seals and merges would round
-		return nil, fmt.Errorf("segments: %w", collection.ErrFloat64)
-	}
 	if err := (Listed{N: c.N, IDs: ids}).Check(); err != nil {
 		return nil, err
 	}

@@ -19,13 +19,9 @@ import (
 // and verified, whose row i has the id i of ids; nil stands for row numbers. If the rows are in the order in which folders
 // have them, by ids that are numbers below 2^62, or any of texts, the file becomes the first segment by a hard link, or a copy
 // where there are none; else they are coded again in that order. described are the columns of the rows, nil for none. The folder
-// can be read by whoever can read the file, and appears whole and durable or not at all. Vectors that are kept in float64 are refused with ErrElem.
+// can be read by whoever can read the file, and appears whole and durable or not at all.
 func CreateFrom(ctx context.Context, path, file string, c *collection.Collection, ids *dataset.IDs, described *columns.Columns) error {
-	elem := c.Elem()
-	if elem == dataset.ElemFloat64 {
-		return fmt.Errorf("%w: those of %s are %s", ErrElem, file, elem)
-	}
-	form := Form{Metric: c.Metric, Dim: c.Dim, Seed: c.Seed, Elem: elem, Basis: c.Basis, Origin: c.Origin}
+	form := Form{Metric: c.Metric, Dim: c.Dim, Seed: c.Seed, Elem: c.Elem(), Basis: c.Basis, Origin: c.Origin}
 	if described != nil {
 		if described.Rows() != c.N {
 			return fmt.Errorf("columns of %d rows for %d vectors", described.Rows(), c.N)
@@ -60,7 +56,7 @@ func CreateFrom(ctx context.Context, path, file string, c *collection.Collection
 			e.Verified = &now
 		} else {
 			r := inOrder(c, numbers)
-			made, err := collection.Create(ctx, to, r, true, &collection.Options{Metric: c.Metric, Basis: c.Basis, Seed: c.Seed, Mode: modeIn(aside)})
+			made, err := collection.Create(ctx, to, r, true, &collection.Options{Metric: c.Metric, Elem: form.Elem, Basis: c.Basis, Seed: c.Seed, Mode: modeIn(aside)})
 			if err == nil {
 				err = made.Close()
 			}

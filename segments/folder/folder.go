@@ -27,7 +27,7 @@ import (
 type Verify uint8
 
 const (
-	// VerifyOnce: of a file that has not been verified before; a folder that is open for writing remembers which have.
+	// VerifyOnce: of a file that has not been verified before; the folder remembers which have, by their size and time.
 	VerifyOnce Verify = iota
 	// VerifyNow: of all segments.
 	VerifyNow
@@ -43,7 +43,9 @@ type Options struct {
 	Engine batch.Options
 	// ReadOnly opens a folder to read what it has now, beside a process that may write it.
 	ReadOnly bool
-	Verify   Verify
+	// Digest makes Folder.Digest known.
+	Digest bool
+	Verify Verify
 	// Threads is how many threads seals and merges use; 0 is a quarter of GOMAXPROCS, at least one.
 	Threads int
 	// SealRows is how many rows wait in the log at least before they are made a segment; 0 is 4,096.
@@ -93,7 +95,10 @@ type Folder struct {
 	entries  map[*segments.Segment]*segmentFile // of those that have a file
 	pending  *logStart                          // what record failed with, until a manifest says it
 
-	unsaid bool // segments were verified that the manifest on the disk does not say so of
+	unsaid  bool                // segments were verified that neither the manifest on the disk nor, for a reader, readers says so of
+	readers map[string]verified // files that readers have verified
+	logs    []logPart           // that were replayed
+	digest  string              // "" unless it is asked for
 
 	upkeep   upkeep
 	recovery Recovery
@@ -201,6 +206,7 @@ func (f *Folder) load(ctx context.Context) (err error) {
 	if err := f.describe(m); err != nil {
 		return err
 	}
+	f.readers = readVerified(f.path)
 	var parts []segments.Holding
 	defer func() {
 		if err != nil && f.set == nil {
@@ -224,16 +230,31 @@ func (f *Folder) load(ctx context.Context) (err error) {
 	if err = f.replay(ctx); err != nil {
 		return errors.Join(err, set.Close())
 	}
+	if f.o.Digest {
+		if err = f.makeDigest(ctx); err != nil {
+			return errors.Join(err, f.closeLoaded())
+		}
+	}
 	if f.readOnly {
+		f.rememberVerified()
 		return nil
 	}
 	if f.unsaid {
 		if err = writeManifest(f.disk, f.path, f.manifest); err != nil {
-			return errors.Join(err, set.Close(), f.log.Close())
+			return errors.Join(err, f.closeLoaded())
 		}
 	}
 	f.removeStrays()
 	return nil
+}
+
+// closeLoaded closes what load has opened.
+func (f *Folder) closeLoaded() error {
+	err := f.set.Close()
+	if f.log != nil {
+		err = errors.Join(err, f.log.Close())
+	}
+	return err
 }
 
 // describe takes from a manifest what all vectors have in common.
@@ -281,6 +302,7 @@ func (f *Folder) replay(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		f.logs = append(f.logs, logPart{path, got.end})
 		if !last {
 			continue
 		}

@@ -139,8 +139,10 @@ func (f *Folder) openCollection(path string, e *segmentFile) (*collection.Collec
 	if err != nil {
 		return nil, err
 	}
+	said := e.Verified != nil && *e.Verified == now
+	known := said || f.readers[e.file()] == now
 	open := collection.Open
-	if f.o.Verify == VerifyNever || f.o.Verify == VerifyOnce && e.Verified != nil && *e.Verified == now {
+	if f.o.Verify == VerifyNever || f.o.Verify == VerifyOnce && known {
 		open = collection.OpenUnverified
 	}
 	c, err := open(path)
@@ -148,7 +150,7 @@ func (f *Folder) openCollection(path string, e *segmentFile) (*collection.Collec
 		return nil, &DamageError{File: path, Err: err}
 	}
 	if err == nil && f.o.Verify != VerifyNever {
-		f.unsaid = f.unsaid || e.Verified == nil || *e.Verified != now
+		f.unsaid = f.unsaid || !said && !(f.readOnly && known)
 		e.Verified = &now
 	}
 	return c, err

@@ -115,7 +115,7 @@ func newChange(name string, src Source, o CreateOptions) (*change, error) {
 	if named && o.IDs == RowNumbers {
 		return nil, problem.New(problem.InvalidValue, "ids of kind %s use no column, and one is named", o.IDs).In("ids")
 	}
-	ch := &change{Base: newBase(name), Metric: metric, Basis: basis.String(), DType: dtype, Seed: o.Seed, Drawn: o.Drawn, IDs: o.IDs}
+	ch := &change{Base: newBase(name), Metric: metric, Basis: basis.String(), DType: dtype, Seed: o.Seed, Drawn: o.Drawn, IDs: o.IDs, least: o.Least}
 	ch.drawSeed()
 	if o.Basis == "" || o.Basis == "auto" {
 		ch.Basis = ""

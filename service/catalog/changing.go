@@ -49,7 +49,7 @@ func (o *opened) openFolder(ctx context.Context) error {
 	}
 	made := &changing{backend: b.Name()}
 	upkept := func(f *folder.Folder) { o.share.settle(made.bytes(f)) }
-	f, err := folder.Open(ctx, filepath.Join(o.c.dir, o.change.folder()), folder.Options{Backend: b, Engine: *engine, Threads: o.c.upkeepThreads(), Upkept: upkept})
+	f, err := folder.Open(ctx, filepath.Join(o.c.dir, o.change.folder()), folder.Options{Backend: b, Engine: *engine, Threads: o.c.upkeepThreads(), Upkept: upkept, ReadOnly: o.c.o.Linked})
 	if err != nil {
 		return err
 	}
@@ -558,24 +558,28 @@ func (c *Catalog) overtaken(name string, version int64) error {
 	return p
 }
 
-// recordFolder records a version that was made of another, former, and announces it, in use.
+// recordFolder records a version that was made of another, former, or of none, and announces it, in use.
 func (c *Catalog) recordFolder(former, o *opened) error {
 	c.change.Lock()
 	defer c.change.Unlock()
+	var was *change
+	if former != nil {
+		was = &former.change
+	}
 	c.mu.Lock()
 	e, closed := c.entries[o.name], c.closed
 	c.mu.Unlock()
 	switch {
 	case closed:
 		return draining()
-	case e == nil:
+	case e == nil && former != nil:
 		return unknown(o.name)
-	case versionOf(e.Ready) != former.change.Version || e.Next != nil:
+	case e != nil && (versionOf(e.Ready) != versionOf(was) || e.Next != nil):
 		return c.overtaken(o.name, max(versionOf(e.Ready), versionOf(e.Next)))
 	}
 	ch := &o.change
 	ch.CreatedAt = c.o.Now().UTC()
-	if err := c.db.View(func(tx *bbolt.Tx) error { ch.Version = lastNumber(tx, o.name) + 1; return nil }); err != nil {
+	if err := c.db.View(func(tx *bbolt.Tx) error { ch.Version = max(lastNumber(tx, o.name)+1, ch.least); return nil }); err != nil {
 		return err
 	}
 	if err := c.writeManifest(&manifest{Name: o.name, Ready: true, Change: *ch}); err != nil {
@@ -586,18 +590,26 @@ func (c *Catalog) recordFolder(former, o *opened) error {
 	}
 	rec := record{Ready: ch}
 	err := c.db.Update(func(tx *bbolt.Tx) error {
-		return errors.Join(useNumber(tx, o.name, ch.Version), putRecord(tx, o.name, rec), c.keepPinned(tx, o.name, &former.change))
+		err := errors.Join(useNumber(tx, o.name, ch.Version), putRecord(tx, o.name, rec))
+		if former != nil {
+			err = errors.Join(err, c.keepPinned(tx, o.name, was))
+		}
+		return err
 	})
 	if err != nil {
 		return store.Full(err)
 	}
 	c.mu.Lock()
+	if e == nil {
+		e = &entry{}
+		c.entries[o.name] = e
+	}
 	e.record = rec
 	o.state = Ready
 	close(o.loaded)
 	c.versions[ref{o.name, ch.Version}] = o
 	o.acquire()
-	gone := former.retire()
+	gone := former != nil && former.retire()
 	c.mu.Unlock()
 	if gone {
 		former.dispose()

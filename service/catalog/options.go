@@ -26,6 +26,9 @@ type Options struct {
 	Files *files.Store // of Source.File; nil has none
 	// Roots are the folders that may contain Source.Path.
 	Roots []string
+	// Linked says that prepared collections there are not changed by anybody: they are not copied but get a second name, where
+	// the file system has them.
+	Linked bool
 	// Memory is the memory budget of all versions together, in bytes; 0 means none.
 	Memory int64
 	// MaxCollections, MaxRows of a collection, MaxDim, and MaxIDBytes of one id; 0 means

@@ -153,13 +153,7 @@ func (v *Version) Given(i int64) []float64 {
 	if v.now == nil {
 		return v.o.col.Given(int(i))
 	}
-	row, origin := make([]float64, v.Dim()), v.Origin()
-	for j, x := range v.now.Vector(i) {
-		if row[j] = float64(x); origin != nil {
-			row[j] += origin[j]
-		}
-	}
-	return row
+	return v.now.Given(i)
 }
 
 // Metric returns the metric by which the rows are compared.
