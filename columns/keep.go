@@ -52,6 +52,16 @@ func keepAll(ctx context.Context, paths []string, opt *ReadOptions, except []str
 	for _, name := range untyped {
 		refused = append(refused, Refused{Name: name})
 	}
+	return keepHeld(ctx, paths, names, opt, refused)
+}
+
+// KeepHeld is Keep of All where Names has returned these names.
+func KeepHeld(ctx context.Context, paths, names []string, opt *ReadOptions) (c *Columns, refused []Refused, err error) {
+	return keepHeld(ctx, paths, slices.Clone(names), opt, nil)
+}
+
+// keepHeld reads those columns of the names that are held, and adds the others to those refused.
+func keepHeld(ctx context.Context, paths, names []string, opt *ReadOptions, refused []Refused) (*Columns, []Refused, error) {
 	for len(names) > 0 {
 		r, err := readBuilders(ctx, paths, names, opt)
 		var bad *dataset.ValueError
@@ -75,7 +85,7 @@ func keepAll(ctx context.Context, paths []string, opt *ReadOptions, except []str
 		}
 		break
 	}
-	err = fmt.Errorf("%s has %w", strings.Join(paths, ", "), dataset.ErrNoValues)
+	err := fmt.Errorf("%s has %w", strings.Join(paths, ", "), dataset.ErrNoValues)
 	if refused != nil {
 		err = fmt.Errorf("%w but such as columns cannot hold: %s", err, refusedNames(refused))
 	}

@@ -22,8 +22,8 @@ type RightOptions struct {
 	// Groups are the groups of the rows of the right table: rows of the two tables have equal keys if they are in the
 	// same group, 0 or more. nil: all rows are in group 0.
 	Groups []int32
-	// Left are how many rows of the left table are in each group (CountGroups); nil if nobody knows. It only serves the
-	// choice of what is built.
+	// Left are how many rows of the left table are in each group (CountGroups); nil if nobody knows. It serves the
+	// choice of what is built, and Groups.
 	Left []int64
 	// Request is what each row asks for: K, MinScore, MaxScore, Epsilon, Method and Delta. Method is one of Methods.
 	Request batch.Request

@@ -20,6 +20,7 @@ type build struct {
 	share    *share
 	cancel   context.CancelFunc
 	progress atomic.Uint64 // float64 in [0, 1]
+	warnings []string      // of columns that are not kept
 
 	done chan struct{} // closed when the build has ended; then
 	info Info          // info is the result, or

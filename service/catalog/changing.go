@@ -220,7 +220,7 @@ func (o *opened) mayBecomeFolder() error {
 
 // changeRows makes a change of the version's folder, which is made if it has none.
 func (c *Catalog) changeRows(ctx context.Context, v *Version, ch folder.Change, warnings []string, key, fingerprint string) (Info, error) {
-	if !v.Changes() && ch.Rows != nil {
+	if !v.Changes() {
 		if err := v.o.checkFirst(&ch); err != nil {
 			return Info{}, err
 		}

@@ -35,6 +35,7 @@ func (s *staged) checkColumns(path string) error {
 			if o.Columns, _, err = columns.Names([]string{path}, opt, append(slices.Clone(s.layout.Vector), s.layout.IDs)...); err != nil {
 				return err
 			}
+			o.AllColumns = true
 			if len(o.Columns) == 0 {
 				return fmt.Errorf("%s has no columns beside the vectors", o.Called)
 			}
@@ -162,6 +163,7 @@ func (b *build) columns(ctx context.Context, o *opened) error {
 	if err != nil {
 		return err
 	}
+	o.change.Warnings = append(slices.Clone(o.change.Warnings), b.warnings...)
 	if before != nil {
 		if kept, err = before.Append(kept, added); err != nil {
 			return problem.New(problem.InvalidValue, "%s: %v", b.change.called(), err).In("columns").Because(err)
@@ -256,6 +258,16 @@ func (b *build) newColumns(ctx context.Context, n int, before *columns.Columns) 
 	}
 	if len(names) == 0 {
 		return nil, nil
+	}
+	if o.AllColumns {
+		kept, refused, err := columns.KeepHeld(ctx, []string{path}, names, b.c.columnOptions(o))
+		if err != nil {
+			return nil, problem.New(problem.InvalidValue, "columns: %s", strings.ReplaceAll(err.Error(), path, o.Called)).In("columns").Because(err)
+		}
+		for _, r := range refused {
+			b.warnings = append(b.warnings, fmt.Sprintf("not kept of %s: column %q: %s", o.Called, r.Name, strings.ReplaceAll(r.Why.Error(), path, o.Called)))
+		}
+		return kept, nil
 	}
 	kept, err := columns.Read(ctx, []string{path}, names, b.c.columnOptions(o))
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"thresher/collection"
 	"thresher/columns"
+	"thresher/dataset"
 	"thresher/service/api"
 	"thresher/service/problem"
 )
@@ -78,5 +79,36 @@ func TestSavedColumnsBeside(t *testing.T) {
 	write(t, path+columns.SavedSuffix, text)
 	if p := f.failed(create("none", Source{Path: "c.thresher"}, CreateOptions{})(f.c)); !strings.Contains(p.Detail, "damaged") || strings.Contains(p.Detail, root) {
 		t.Errorf("damage: %v", p)
+	}
+}
+
+// TestAllColumnsThatAreHeld: of all columns of a file those that cannot be kept are left out with a warning, as by the command line; one that is named is
+// refused.
+func TestAllColumnsThatAreHeld(t *testing.T) {
+	f := newFolder(t, Options{})
+	body := func() *strings.Reader {
+		return strings.NewReader(`{"id":1,"v":[1,2],"none":null,"year":3,"wide":1}
+{"id":2,"v":[3,4],"none":null,"year":null,"wide":18446744073709551615}
+`)
+	}
+	i := f.ready(create("c", Source{Body: body(), Format: dataset.JSONL, Columns: []string{columns.All}}, CreateOptions{Metric: "ip"})(f.c))
+	if want := []api.Column{{Name: "year", Type: "int64"}}; !slices.Equal(i.Columns, want) {
+		t.Errorf("columns %+v, want %+v", i.Columns, want)
+	}
+	if text := strings.Join(i.Warnings, "\n"); !strings.Contains(text, `column "none": it has no values`) || !strings.Contains(text, `column "wide": `) || strings.Contains(text, f.dir) {
+		t.Errorf("warnings %q", i.Warnings)
+	}
+	f.close()
+	f.open()
+	if again, err := f.c.Get("c"); err != nil || !slices.Equal(again.Warnings, i.Warnings) || !slices.Equal(again.Columns, i.Columns) {
+		t.Errorf("after a restart: %+v, %v", again, err)
+	}
+	for _, name := range []string{"none", "wide"} {
+		i, err := create("d", Source{Body: body(), Format: dataset.JSONL, Columns: []string{name}}, CreateOptions{Metric: "ip"})(f.c)
+		if err == nil {
+			if p := f.failed(i, nil); !strings.Contains(p.Detail, name) {
+				t.Errorf("%s: %v", name, p)
+			}
+		}
 	}
 }

@@ -89,6 +89,8 @@ type origin struct {
 	SavedIDs bool   `json:"saved_ids,omitempty"` // whose ids are in a file beside it
 	// SavedColumns says that its columns are in a file beside it, of which Columns are wanted, nil for all.
 	SavedColumns bool `json:"saved_columns,omitempty"`
+	// AllColumns says that Columns are all that the file has, of which those that cannot be kept are left out.
+	AllColumns bool `json:"all_columns,omitempty"`
 	// Columns are those to keep of another file; Values is the file of columns that the request contained.
 	Columns  []string `json:"columns,omitempty"`
 	Values   string   `json:"values,omitempty"`
