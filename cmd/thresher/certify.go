@@ -88,7 +88,7 @@ func (f *searchFlags) flagOf(field string) string {
 // openCandidates opens the answers whose atoms are candidates of the m queries, -1 for an
 // unknown number. The caller closes them.
 func (s *search) openCandidates(ctx context.Context, queries dataset.Reader, m int64) error {
-	s.in.candidates.queries = s.in.queries.asked(ctx, queries, s.flags.queriesColumn, append(s.flags.columns(), s.flags.ids)...)
+	s.in.candidates.queries = s.in.queries.asked(ctx, queries, s.flags.queriesColumn, s.flags.beside()...)
 	k := s.k
 	if s.certified != nil && s.Config.Origin("k").Kind == config.FromDefault {
 		k = 0
@@ -108,17 +108,22 @@ func (s *search) openCandidates(ctx context.Context, queries dataset.Reader, m i
 // setGoals gives the queries of a request, numbered from first, their goals, and returns the
 // answers that their candidates are from.
 func (s *search) setGoals(req *batch.Request, first int64) (others []dataset.Result, err error) {
-	m := len(req.Queries) / s.atoms.Dim
+	m := max(len(req.Queries), len(req.Queries64)) / s.atoms.Dim
 	if s.goals != nil {
 		if req.Goals, err = s.goals.read(first, m); err != nil {
 			return nil, err
 		}
 	}
+	if req.Goals == nil && (s.filters != nil || s.candidates != nil) {
+		req.Goals = make([]batch.QueryGoal, m)
+	}
+	if s.filters != nil {
+		if err := s.filters.set(req.Goals, first); err != nil {
+			return nil, err
+		}
+	}
 	if s.candidates == nil {
 		return nil, nil
-	}
-	if req.Goals == nil {
-		req.Goals = make([]batch.QueryGoal, m)
 	}
 	others = make([]dataset.Result, m)
 	for j := range others {

@@ -43,7 +43,7 @@ func (a *app) openEngine(ctx context.Context, in input, opt *dataset.Options, d 
 	if err != nil {
 		return nil, err
 	}
-	o.Elem = d.dtype
+	o.Elem = in.kept(d.dtype)
 	if method == batch.PrefixF32 && in.isCollection() {
 		return nil, fmt.Errorf("--method prefix-f32: %s lacks the raw coordinates that this method reads; name the file of vectors it was built from", in.name)
 	}

@@ -17,8 +17,14 @@ type rowFilter struct {
 	expr *columns.Expr // of text, after parse
 }
 
-func (f *rowFilter) add(fs *pflag.FlagSet) {
-	fs.StringVar(&f.text, "filter", "", "return only vectors for which this `expression` over other columns of their file is true, such as \"year >= 1999 and lang in ('go', 'rust') and not draft\" (.parquet, .arrow, .csv, .jsonl)")
+// searchHelp and partHelp are which vectors a filter is for: those that are returned, or those that take part at all.
+const searchHelp, partHelp = "return only vectors", "compare only vectors with each other"
+
+func (f *rowFilter) add(fs *pflag.FlagSet) { f.addTo(fs, searchHelp) }
+
+// addTo defines the flag, whose help begins with which vectors it is for.
+func (f *rowFilter) addTo(fs *pflag.FlagSet, which string) {
+	fs.StringVar(&f.text, "filter", "", which+" for which this `expression` over other columns of their file is true, such as \"year >= 1999 and lang in ('go', 'rust') and not draft\" (.parquet, .arrow, .csv, .jsonl)")
 }
 
 // parse reads the expression before any file is read.

@@ -19,9 +19,9 @@ const (
 )
 
 // checkIntegers returns an error if --integers is none of its values.
-func (f *goalFlags) checkIntegers() error {
-	if !slices.Contains([]string{"", rowIntegers, idIntegers}, f.integers) {
-		return fmt.Errorf("--integers %q is none of %s, %s", f.integers, rowIntegers, idIntegers)
+func checkIntegers(said string) error {
+	if !slices.Contains([]string{"", rowIntegers, idIntegers}, said) {
+		return fmt.Errorf("--integers %q is none of %s, %s", said, rowIntegers, idIntegers)
 	}
 	return nil
 }

@@ -118,7 +118,6 @@ func TestFolderColumnsBadInput(t *testing.T) {
 		"search --vectors f --queries q.jsonl -k 1 --filter year=1":                    "no vector of f is allowed",
 		"build --vectors films.jsonl --metric ip --columns nope --out g/":              "nope",
 		"build --vectors plain --metric ip --columns all --out g.thresher":             "the folder has no columns",
-		"build --vectors films.jsonl --metric ip --dtype float64 --out g/":             "--dtype float64",
 		"build --vectors films.jsonl --metric ip --dtype int8 --out g.thresher":        "--dtype int8: only for a folder",
 		"build --vectors films.jsonl --metric ip --dtype int9 --out g/":                "int9",
 		"search --vectors f --queries q.jsonl -k 1 --filter year>1998 --dtype bfloat1": "bfloat1",

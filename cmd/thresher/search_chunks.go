@@ -224,7 +224,7 @@ func (s *search) fingerprint(ctx context.Context) (own, earlier string, err erro
 		return "", "", err
 	}
 	var savedColumns string // of searches with a filter
-	if s.flags.filter.expr != nil {
+	if s.flags.filter.expr != nil || s.filters != nil {
 		if savedColumns, err = s.in.atoms.hashSavedColumns(ctx); err != nil {
 			return "", "", err
 		}
@@ -280,12 +280,13 @@ func (s *search) fingerprint(ctx context.Context) (own, earlier string, err erro
 		SavedColumns               string   `json:",omitempty"`
 		Part                       string   `json:",omitempty"`
 		DType                      string   `json:",omitempty"`
+		FilterColumn               string   `json:",omitempty"`
 	}{
 		1, atoms, queries, s.flags.atomsColumn, s.flags.queriesColumn, s.flags.ids,
 		string(s.request.Method), s.atoms.Metric.String(), o.Basis.String(),
 		s.request.K, s.request.Delta, s.request.Epsilon, s.request.MinScore, s.request.ExcludeSelf, s.atoms.Seed,
 		verb, candidates, exclude, s.flags.kColumn, s.flags.floorColumn,
-		s.flags.ceilingColumn, s.request.MaxScore, s.flags.integers, s.out.ids != nil, s.reading.header, s.flags.zeros, savedIDs, s.request.Published.String(), s.flags.filter.text, savedColumns, s.flags.part.text, s.atoms.wide(),
+		s.flags.ceilingColumn, s.request.MaxScore, s.flags.integers, s.out.ids != nil, s.reading.header, s.flags.zeros, savedIDs, s.request.Published.String(), s.flags.filter.text, savedColumns, s.flags.part.text, s.atoms.wide(), s.flags.filterColumn,
 	}
 	if earlier, err = digest(asked); err != nil || verb == graph { // whose output has no version
 		return earlier, "", err

@@ -99,7 +99,7 @@ lack the same vector once.`,
 	fs.BoolVar(&f.ignoreScores, "ignore-scores", false, "check only which vectors were returned, not their scores")
 	fs.BoolVar(&f.strictDelta, "strict-delta", false, "exit code 1 for any wrong answer, though delta allows some")
 	fs.BoolVar(&f.json, "json", false, "report as one JSON object on stdout")
-	addSettings(cmd, "metric", "delta", "epsilon", "seed", "threads", "chunk", "dense_limit", "read_limit")
+	addSettings(cmd, "metric", "delta", "epsilon", "seed", "threads", "chunk", "dense_limit", "read_limit", "cache")
 	refusePublishedFlags(cmd)
 	fs.Lookup("delta").Usage = "the greatest that certificates may grant (default: any); without certificates, that of the answers' --guarantee (0.01)"
 	fs.Lookup("epsilon").Usage = "the greatest that certificates may grant, in score units (default: any); without certificates, that of the answers (0)"
@@ -289,7 +289,7 @@ func (v *verification) loadOracle(ctx context.Context, in input, dim int, querie
 		have = r.Dim()
 		t, typed := r.(dataset.TypedReader)
 		switch wide := typed && t.Elem() == dataset.ElemFloat64; {
-		case wide && v.flags.dtype.Elem == dataset.ElemFloat64:
+		case wide && in.kept(v.flags.dtype.Elem) == dataset.ElemFloat64:
 			kept, err = v.readKept(ctx, in, r, metric)
 		case in.folder != nil && !wide:
 			err = v.walk(in, r)

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"thresher/backend"
 	"thresher/batch"
@@ -49,6 +50,9 @@ type Options struct {
 	Threads int
 	// SealRows is how many rows wait in the log at least before they are made a segment; 0 is 4,096.
 	SealRows int
+	// Upkept, if not nil, is called after each seal or merge, which changes how much memory the vectors take. It must not wait for another
+	// call of the folder than Snapshot.
+	Upkept func(*Folder)
 	// ByHand leaves seals and merges to Maintain. Otherwise a goroutine does them when they are due.
 	ByHand bool
 }
@@ -80,11 +84,11 @@ type Folder struct {
 	buf        []byte
 	failed     error // why the log is not written any more
 	closed     bool
-	named      bool // there have been ids, which decided about their kind
+	version    uint64 // writes
+	named      bool   // there have been ids, which decided about their kind
 
-	publishing sync.RWMutex // held while a change becomes part of set and version
-	version    uint64
-	greatest   uint64 // of all ids that are numbers and were ever written; 0 if none was
+	opened   uint64        // writes before those of set
+	greatest atomic.Uint64 // of all ids that are numbers and were ever written; 0 if none was
 
 	filing   sync.Mutex // held by whoever replaces the manifest, or needs the files that it names; guards what follows
 	manifest *contents
@@ -259,7 +263,8 @@ func (f *Folder) describe(m *contents) error {
 	if err != nil {
 		return &DamageError{File: filepath.Join(f.path, ManifestName), Err: err}
 	}
-	f.manifest, f.version, f.greatest, f.table = m, m.Version, m.Greatest, segments.NewTable()
+	f.manifest, f.version, f.opened, f.table = m, m.Version, m.Version, segments.NewTable()
+	f.greatest.Store(m.Greatest)
 	f.metric, f.dim, f.seed, f.basis, f.origin = form.Metric, form.Dim, form.Seed, form.Basis, form.Origin
 	f.elem, f.fields = form.Elem, form.Columns
 	if f.named = m.Texts || m.Numbers; f.named {
@@ -270,7 +275,7 @@ func (f *Folder) describe(m *contents) error {
 
 // buildOptions are those of segments.
 func (f *Folder) buildOptions() collection.Options {
-	return collection.Options{Metric: f.metric, Basis: f.basis, Origin: f.origin, Seed: f.seed, Elem: f.elem, Threads: f.o.threads()}
+	return collection.Options{Metric: f.metric, Basis: f.basis, Origin: f.origin, Seed: f.seed, Elem: f.elem, Threads: f.o.threads(), Mode: modeIn(f.path)}
 }
 
 // replay applies the logs and opens the last of them to be written.
