@@ -7,7 +7,7 @@ help: ## this list
 
 include .ci/stages.mk
 
-.PHONY: help test test-modules test-deploy race vet lint deadcode generate proto kernels check-kernels emu test-cuda suite-cuda goals-cuda mutants bench-host lint-cuda fuzz calibrate bench bench-pairs bench-peers bench-peers-small bench-race bench-race-quick bench-uses bench-uses-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed gpu-injections gpu-injected e2e load fairness slow-bodies crash backup-drill diskfull hostile clean module wheels test-python test-python-versions test-python-adapters test-python-cuda worker-overhead worker-stress wheel-cuda
+.PHONY: help test test-modules test-deploy race vet lint deadcode generate proto kernels check-kernels emu test-cuda suite-cuda goals-cuda mutants bench-host lint-cuda fuzz calibrate bench bench-pairs bench-peers bench-peers-small bench-race bench-race-quick bench-uses bench-uses-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed gpu-injections gpu-injected e2e load fairness slow-bodies crash backup-drill diskfull hostile clean module wheels test-python test-python-versions test-python-adapters test-python-cuda test-engines engines-killed worker-overhead worker-stress wheel-cuda
 
 # The folders with a go.mod whose packages are vetted and tested: the product, and what only measures, tests or installs it.
 MODULES = . bench e2e
@@ -237,6 +237,13 @@ test-python-versions: ## the wheel of test-python on each Python from 3.10 on th
 
 test-python-adapters: ## the same with PyTorch, sentence-transformers, umap and implicit, gigabytes
 	@PYTHON=$(PYTHON) GO=$(GO) python/test.sh all
+
+test-engines: ## thresher.ray and thresher.spark on this machine, with workers that are killed; needs Python's package index, and Java for Spark
+	@PYTHON=$(PYTHON) GO="$(GO)" python/engines.sh
+
+KILLS ?= 50
+engines-killed: ## the same with KILLS kills of actors, workers, children and whole machines of a cluster on this one
+	@PYTHON=$(PYTHON) GO="$(GO)" THRESHER_KILLS=$(KILLS) python/engines.sh -o faulthandler_timeout=1500 -s -k killed
 
 wheels: ## build/wheels: wheels for Linux, macOS and Windows, and the sdist, checked
 	@PYTHON=$(PYTHON) GO=$(GO) python/wheels.sh

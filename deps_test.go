@@ -47,7 +47,7 @@ var knows = map[string][]string{
 	"service/web":              {"service/problem"},
 	"service/wire":             {"columns", "service/problem", "tasks", "batch", "collection", "dataset"},
 	"jobs":                     {"internal/atomicfile", "internal/filelock"},
-	"join":                     {"jobs", "batch", "collection", "dataset", "simd", "internal/atomicfile"},
+	"join":                     {"jobs", "batch", "bandit", "collection", "cpu/topk", "dataset", "simd", "internal/atomicfile"},
 	"tasks":                    {"join", "verify", "batch", "collection", "dataset"},
 	"verify":                   {"batch", "collection"},
 	"segments":                 {"batch", "backend", "collection", "columns", "dataset"},

@@ -50,8 +50,8 @@ type Options struct {
 	Metric Metric
 	// Dtype is the type in which values given in float64 are kept. The zero value, Float32, rounds them, for Euclidean
 	// distance relative to a point near the vectors, and certificates say by how much that changed one. Float64 keeps
-	// them in eight bytes, and scores are those of the values given, whatever their offset; searches, Truth and
-	// Verify take such vectors, on the CPU, and everything else refuses them.
+	// them in eight bytes, and scores are those of the values given, whatever their offset; such vectors are searched on the
+	// CPU, and the published methods refuse them.
 	Dtype Dtype
 	// Seed is that of the random rotation, which is public unless set: answers of methods that may fail
 	// are wrong with the stated probability for queries that were chosen without knowing it.
@@ -388,10 +388,10 @@ func (x *Index) Dim() int { return x.atoms.Dim }
 
 // Dtype is the type of the values of the vectors: float32 once they have changed.
 func (x *Index) Dtype() Dtype {
-	if x.life.changes() != nil {
-		return dataset.ElemFloat32
+	if elem := x.atoms.Elem(); elem == Float64 || x.life.changes() == nil {
+		return elem
 	}
-	return x.atoms.Elem()
+	return Float32 // of narrower types, all of whose values it has
 }
 
 // Metric is the metric of all searches.

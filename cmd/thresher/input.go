@@ -33,6 +33,7 @@ type input struct {
 	temp   bool
 	urls   map[string]string // those of the files that were fetched, by their paths
 	folder *vectorsFolder    // that path is, if it is a folder of vectors that change
+	walked bool              // its segments are searched where they lie
 	flag   string            // that named it
 	header string            // "yes" or "no" of --header, or ""
 	// denseLimit is the greatest size to which a sparse matrix is written out.
@@ -63,7 +64,7 @@ func (a *app) openVectors(ctx context.Context, flag, path string) (input, error)
 	if folder.Is(path) {
 		in := a.inputOf(flag, path, nil)
 		var err error
-		in.folder, err = openFolder(ctx, path)
+		in.folder, err = openFolder(ctx, path, nil)
 		return in, err
 	}
 	set, err := dataset.FindFiles(path)
@@ -403,6 +404,9 @@ func (in input) named(err error) error {
 // hash returns the SHA-256 of the file, in hexadecimal; of several files that of theirs, a line each.
 func (in input) hash(ctx context.Context) (string, error) {
 	if in.folder != nil {
+		if digest := in.folder.Digest(); digest != "" {
+			return digest, nil
+		}
 		return in.folder.hash(ctx)
 	}
 	if in.files == nil {

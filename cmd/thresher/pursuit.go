@@ -231,7 +231,7 @@ func (p *pursuing) prepare(ctx context.Context) error {
 		return err
 	}
 	p.engine, p.options = e, o
-	if p.pursuit, err = tasks.NewPursuit(e.atoms.Collection, e.Engine, o); err != nil {
+	if p.pursuit, err = tasks.NewPursuit(e.atoms.block, e.Engine, o); err != nil {
 		return errors.Join(p.located(err, 0), e.close())
 	}
 	p.Log.Info("vectors ready", "vectors", e.atoms.N, "dimension", e.atoms.Dim, "load", e.atoms.load, "build", e.atoms.build)

@@ -25,7 +25,7 @@ func (a *app) openURLs(ctx context.Context, flag, name string) (input, error) {
 	switch {
 	case set.Files == nil:
 		in = a.inputOf(flag, set.Path, nil)
-		if in.folder, err = openFolder(ctx, set.Path); err != nil {
+		if in.folder, err = openFolder(ctx, set.Path, nil); err != nil {
 			return input{}, fetch.Renamed(err, set.URLs)
 		}
 	case set.Path != "":

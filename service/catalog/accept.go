@@ -54,7 +54,7 @@ func (c *Catalog) findByKey(key, fingerprint string) (i Info, found bool, err er
 	if err != nil || !found {
 		return Info{}, false, err
 	}
-	if i.Writes != nil {
+	if i.Writes != nil || i.Change != nil {
 		return i, true, nil
 	}
 	c.mu.Lock()

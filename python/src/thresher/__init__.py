@@ -10,7 +10,7 @@
 `knn` replaces ``faiss.knn``; `Index` holds vectors for many searches; `recall`, `certify` and
 `verify` compare answers of any origin; `knn_graph` and `pairs` compare vectors with each other; `join` joins tables.
 `thresher.sklearn`, `thresher.sentence_transformers`, `thresher.umap` and `thresher.implicit` serve
-the packages of these names.
+the packages of these names; `thresher.ray` and `thresher.spark` run on many machines.
 
 The work is done by the program ``thresher``, which this package brings along and starts as a child
 process at the first call. Messages go to the logger ``thresher``.
