@@ -191,3 +191,26 @@ func TestSettingsAreDocumented(t *testing.T) {
 		}
 	}
 }
+
+// A flag of collections that is given again adds to what was given before, and versions are told from URLs.
+func TestReplicas(t *testing.T) {
+	unset(t)
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	if err := AddFlags(flags, "collection", "read_only"); err != nil {
+		t.Fatal(err)
+	}
+	if err := flags.Parse([]string{"--read-only", "--collection=a=s3://b/a.thresher@0123456789abcdef", "--collection", "b=/srv/b@home.thresher,c=https://x.org/c.thresher?k=v"}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Load(Sources{Flags: flags})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Replica{{"a", "s3://b/a.thresher", "0123456789abcdef"}, {"b", "/srv/b@home.thresher", ""}, {"c", "https://x.org/c.thresher?k=v", ""}}
+	if d := cmp.Diff(want, c.Server.Replicas); d != "" {
+		t.Error(d)
+	}
+	if err := c.CheckServer(); err != nil {
+		t.Error(err)
+	}
+}

@@ -224,7 +224,7 @@ func (r *replicas) followOne(ctx context.Context, one config.Replica) error {
 		return fmt.Errorf("%s: %w", fetch.Shown(one.From), err)
 	}
 	r.served[one.Name] = now
-	r.s.Serves(one.Name, now.version)
+	r.s.Serves(one.Name, set.Version) // of a path none
 	r.a.Log.Info("a collection is served as it is elsewhere", "collection", one.Name, "from", fetch.Shown(one.From), "at", now.version, "version", info.Version, "rows", info.Count)
 	if err := r.cache.RemoveOthers(set); err != nil {
 		r.a.Log.Warn("former versions stay in the cache", "error", err)

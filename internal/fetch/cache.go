@@ -109,8 +109,8 @@ func (c *Cache) source(ctx context.Context, l *location) (source, error) {
 	return s, nil
 }
 
-// entry is a version of a file, or of files that belong together.
-type entry struct {
+// cached is a version of a file, or of files that belong together.
+type cached struct {
 	id    string
 	files []member
 }
@@ -122,17 +122,17 @@ type member struct {
 }
 
 // newEntry returns the entry of files, whose order does not matter.
-func newEntry(files ...member) *entry {
+func newEntry(files ...member) *cached {
 	slices.SortFunc(files, func(a, b member) int { return cmp.Compare(a.name, b.name) })
 	h := sha256.New()
 	for _, f := range files {
 		fmt.Fprintf(h, "%q %q %q %d %s\n", f.name, f.kind+"://"+f.bucket, f.key, f.size, f.version())
 	}
-	return &entry{hex.EncodeToString(h.Sum(nil))[:32], files}
+	return &cached{hex.EncodeToString(h.Sum(nil))[:32], files}
 }
 
 // version identifies the bytes of the files by what the stores state: their entity tags and sizes, wherever they are.
-func (e *entry) version() string {
+func (e *cached) version() string {
 	h := sha256.New()
 	for _, f := range e.files {
 		fmt.Fprintf(h, "%q %d %s\n", f.name, f.size, f.object.version())
@@ -141,7 +141,7 @@ func (e *entry) version() string {
 }
 
 // modified is when the newest of the files was written, as far as the stores say so.
-func (e *entry) modified() (last time.Time) {
+func (e *cached) modified() (last time.Time) {
 	for _, f := range e.files {
 		if f.modified.After(last) {
 			last = f.modified
@@ -168,18 +168,18 @@ type state struct {
 }
 
 // at returns the path of a file of an entry.
-func (c *Cache) at(e *entry, name string) string {
+func (c *Cache) at(e *cached, name string) string {
 	return filepath.Join(c.folder, e.id, filesName, filepath.FromSlash(name))
 }
 
 // lasts reports whether what was fetched before can be used again: stores that state neither a tag nor a time do not say
 // whether a file is another one by now.
-func (e *entry) lasts() bool {
+func (e *cached) lasts() bool {
 	return !slices.ContainsFunc(e.files, func(f member) bool { return f.object.version() == "" })
 }
 
 // isWhole reports whether all files of an entry are there.
-func (c *Cache) isWhole(e *entry) bool {
+func (c *Cache) isWhole(e *cached) bool {
 	if _, err := os.Stat(filepath.Join(c.folder, e.id, stateName)); err != nil {
 		return false
 	}
@@ -193,9 +193,9 @@ func (f *member) isAt(path string) bool {
 }
 
 // fetch fetches what is not there yet of entries, at most atOnce of them at a time.
-func (c *Cache) fetch(ctx context.Context, entries []*entry) error {
-	p := &progress{report: c.o.Progress}
-	var missing []*entry
+func (c *Cache) fetch(ctx context.Context, entries []*cached) error {
+	p := &arrivals{report: c.o.Progress}
+	var missing []*cached
 	for _, e := range entries {
 		if e.lasts() && c.isWhole(e) {
 			continue
@@ -220,7 +220,7 @@ func (c *Cache) fetch(ctx context.Context, entries []*entry) error {
 const atOnce = 4
 
 // fetchEntry fetches what is not there of an entry. If another process does, it waits for its end.
-func (c *Cache) fetchEntry(ctx context.Context, e *entry, p *progress) (err error) {
+func (c *Cache) fetchEntry(ctx context.Context, e *cached, p *arrivals) (err error) {
 	dir := filepath.Join(c.folder, e.id)
 	defer func() {
 		if err != nil {
@@ -264,7 +264,7 @@ func (c *Cache) fetchEntry(ctx context.Context, e *entry, p *progress) (err erro
 }
 
 // placed returns an error with the URL and the folder, if it is one of the disk, which has no URL.
-func (c *Cache) placed(e *entry, err error) error {
+func (c *Cache) placed(e *cached, err error) error {
 	var known *Error
 	if errors.As(err, &known) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -285,15 +285,15 @@ func replace(path string, text []byte) error {
 	return f.Commit(true)
 }
 
-// progress adds up what is fetched.
-type progress struct {
+// arrivals adds up what is fetched.
+type arrivals struct {
 	mu          sync.Mutex
 	report      func(done, total int64)
 	done, total int64
 }
 
 // expect adds to the total, which is unknown if a size is.
-func (p *progress) expect(size int64) {
+func (p *arrivals) expect(size int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if size < 0 || p.total < 0 {
@@ -304,7 +304,7 @@ func (p *progress) expect(size int64) {
 }
 
 // add reports bytes that arrived, or, if n is negative, that arrived in vain.
-func (p *progress) add(n int64) {
+func (p *arrivals) add(n int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.done += n

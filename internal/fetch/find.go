@@ -139,7 +139,7 @@ func (c *Cache) fetchList(ctx context.Context, names []string) (*Set, error) {
 
 // fetchFiles fetches objects that are files by themselves.
 func (c *Cache) fetchFiles(ctx context.Context, objects []object) (*Set, error) {
-	var entries []*entry
+	var entries []*cached
 	set := &Set{URLs: map[string]string{}}
 	for _, o := range objects {
 		e := newEntry(member{o, fileName(&o.location)})
@@ -299,7 +299,7 @@ func (c *Cache) fetchCollection(ctx context.Context, from source, l location) (*
 }
 
 // fetchWhole fetches an entry of files that are read together; path is what is opened below it.
-func (c *Cache) fetchWhole(ctx context.Context, e *entry, path string) (*Set, error) {
+func (c *Cache) fetchWhole(ctx context.Context, e *cached, path string) (*Set, error) {
 	set := &Set{Path: c.at(e, path), URLs: map[string]string{}, Version: e.version(), Modified: e.modified(), Entry: e.id}
 	for _, f := range e.files {
 		set.URLs[c.at(e, f.name)] = f.shown
@@ -307,5 +307,5 @@ func (c *Cache) fetchWhole(ctx context.Context, e *entry, path string) (*Set, er
 	if path != "" {
 		set.Files = []string{set.Path}
 	}
-	return set, c.fetch(ctx, []*entry{e})
+	return set, c.fetch(ctx, []*cached{e})
 }

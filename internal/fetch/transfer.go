@@ -16,7 +16,7 @@ import (
 const attempts = 4
 
 // fetch brings the file to path, unless it is there. What arrived of the same version before is continued.
-func (f *member) fetch(ctx context.Context, path string, p *progress) error {
+func (f *member) fetch(ctx context.Context, path string, p *arrivals) error {
 	if f.object.version() != "" && f.isAt(path) {
 		p.add(max(f.size, 0))
 		return nil
@@ -73,7 +73,7 @@ type transfer struct {
 	file     *os.File
 	at       int64     // bytes that are in the file
 	check    *checking // of those; nil without a checksum
-	progress *progress
+	progress *arrivals
 }
 
 // restart begins with no bytes.

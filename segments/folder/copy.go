@@ -47,12 +47,10 @@ func Clone(from, to string) error {
 				}
 			}
 		}
-		for number := m.Log; ; number++ {
+		for number, more := m.Log, true; more; number++ {
 			err := copyFile(filepath.Join(from, logFile(number)), filepath.Join(aside, logFile(number)), -1)
-			if errors.Is(err, fs.ErrNotExist) && number > m.Log {
-				break
-			}
-			if err != nil {
+			more = !errors.Is(err, fs.ErrNotExist) || number == m.Log // the first is there
+			if err != nil && more {
 				return err
 			}
 		}
