@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What a job of Spark takes beyond one process that walks the same segments: processor seconds, and whether the answers
-are the same. The start of the engine and of its workers, which a job of one query a partition has as well, is not counted.
+are the same. The start of the engine and of its workers, which a job of a query a partition has too, is not counted.
 
     python3 bench/engines_spark.py build/thresher [--queries 4000] [--rows 100000] [--dim 128] [--rounds 3]
 

@@ -132,7 +132,7 @@ def rows_of(result, before=lambda j: (j,)):
 
 
 def test_one_process(users, segments, x, q):
-    found = thresher.spark.knn(users, segments, 7, method="certain")
+    found = thresher.spark.knn(users, segments, 7, method="certain", keep=["id", "name", "a.b"])
     assert [(f.name, f.dataType) for f in found.schema] == [
         ("id", types.IntegerType()),
         ("name", types.StringType()),
