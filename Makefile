@@ -243,7 +243,7 @@ test-engines: ## thresher.ray and thresher.spark on this machine, with workers t
 
 KILLS ?= 50
 engines-killed: ## the same with KILLS kills of actors, workers, children and whole machines of a cluster on this one
-	@PYTHON=$(PYTHON) GO="$(GO)" THRESHER_KILLS=$(KILLS) python/engines.sh -k killed
+	@PYTHON=$(PYTHON) GO="$(GO)" THRESHER_KILLS=$(KILLS) python/engines.sh -o faulthandler_timeout=1500 -s -k killed
 
 wheels: ## build/wheels: wheels for Linux, macOS and Windows, and the sdist, checked
 	@PYTHON=$(PYTHON) GO=$(GO) python/wheels.sh

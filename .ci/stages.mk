@@ -21,6 +21,7 @@ LIMIT_test = 1800
 LIMIT_race = 2400
 LIMIT_test-cuda = 1800
 LIMIT_test-python = 1800
+LIMIT_test-engines = 900
 LIMIT_test-kernels = 1200
 LIMIT_test-arm64 = 1200
 LIMIT_test-deploy = 900

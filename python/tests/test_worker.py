@@ -394,7 +394,7 @@ def test_threads_call_at_once(worker, data, handle):
 
 
 def nobody_reads(worker):
-    """Wait until all calls are answered, the thread that read the last answer has resigned, and none is told to read."""
+    """Wait until all calls are answered, who read the last answer has resigned, and nobody is told to read."""
     for _ in range(10**6):
         if not worker._pending and (worker._reader is None or worker._reader.abandoned) and worker._told.empty():
             return

@@ -92,19 +92,31 @@ class Queries:
     """The queries of a search, as they were given, what they ask for, and of which vectors.
 
     The digest of few queries is made when it is wanted, from a copy; that of others at once, since the caller may
-    change them. kept has a bit for each vector that a filter keeps.
+    change them. kept has a bit for each vector that a filter keeps. least and greatest are the limits of scores.
     """
 
-    def __init__(self, rows: npt.NDArray[Any], said: Coverage, shard: Shard, kept: bytes | None = None) -> None:
+    def __init__(
+        self,
+        rows: npt.NDArray[Any],
+        said: Coverage,
+        shard: Shard,
+        kept: bytes | None = None,
+        least: npt.NDArray[np.float64] | None = None,
+        greatest: npt.NDArray[np.float64] | None = None,
+    ) -> None:
         self._rows: npt.NDArray[Any] | None = rows.copy() if rows.size <= _KEPT else None
         self._digest = "" if rows.size <= _KEPT else digest(rows)
         self._said, self._shard, self._kept = said, shard, kept
+        self._limits = tuple(None if c is None else c.copy() for c in (least, greatest))
 
     def stated(self) -> Coverage:
         """Return what the answers cover."""
         if (rows := self._rows) is not None:
             self._digest, self._rows = digest(rows), None
-        return {"queries": self._digest, **self._said, "shards": [self._shard.stated(self._kept)]}
+        said = dict(self._said)
+        if limited := limits_digest(*self._limits):
+            said["limits"] = limited
+        return {"queries": self._digest, **said, "shards": [self._shard.stated(self._kept)]}
 
 
 def digest(rows: npt.NDArray[Any]) -> str:

@@ -40,7 +40,7 @@ from thresher._arguments import (
     whole,
 )
 from thresher._arrays import Lists, Vectors
-from thresher._coverage import Queries, Shard, limits_digest, sampled
+from thresher._coverage import Queries, Shard, sampled
 from thresher._limits import Limits, limits, reach
 from thresher._progress import Progress, reporting
 from thresher._pursuit import Pursuit, pursuit_of
@@ -902,11 +902,10 @@ class Index:
         said: dict[str, Any] = {"count": len(given.rows), "metric": self.metric, "k": k}
         if ks is not None and (ks != ks[:1]).any():
             said["own_k"] = True
-        if limited := limits_digest(least, arrays.get("ceilings")):
-            said["limits"] = limited
         if least is not None and not np.isnan(least).all():
             said["reaching"] = True
-        return Queries(given.given, {**said, "method": fields["method"]}, self._described_shard(), kept)
+        said["method"] = fields["method"]
+        return Queries(given.given, said, self._described_shard(), kept, least, arrays.get("ceilings"))
 
     def _described_shard(self) -> Shard:
         """Return the vectors as answers state them; if the worker alone has them, it is asked."""

@@ -29,6 +29,8 @@ log = logging.getLogger("thresher")
 
 TOGETHER = 1 << 17  # queries that walk together
 
+_MERGED = 8  # results that are merged at once, and are held until then
+
 _TRIES = 3  # of a block whose worker dies; each search repeats itself once, too
 
 T = TypeVar("T")
@@ -101,26 +103,31 @@ class Segments:
         """
         reach = "max_distance" if self.metric == "l2" else "min_score"
         own = options.pop(reach, None)
-        best: Result | None = None
+        found: list[tuple[Result, int]] = []  # and the first row among all
+        best: npt.NDArray[np.float64] | None = None  # the scores of the k best of each query, least first
         for index, offset in zip(self.indexes, self.offsets, strict=True):
-            least = own if best is None else self._floor(best, own)
-            within: dict[str, Any] = {reach: least, **options}
+            within: dict[str, Any] = {reach: self._floor(best, own), **options}
             r = index.search(queries, k, exclude=_excluded(index, exclude), **within)
-            r = replace(r, _covers=None)  # what it says of its least score is true of this segment alone
-            if best is None:
-                best = merge([r], offsets=[offset], unchecked=True) if offset else r
-            else:
-                best = merge([best, r], k, offsets=[0, offset], unchecked=True)
-        assert best is not None
-        self._refuse_twice(best)
-        return best
+            found.append((replace(r, _covers=None), offset))  # its least score is of this segment alone
+            if len(found) == _MERGED:
+                found = [(self._merged(found, k), 0)]
+            scores = r.scores64 if self.metric == "l2" else -r.scores64
+            best = scores if best is None else np.sort(np.concatenate([best, scores], axis=1), axis=1)[:, :k]
+        result = found[0][0] if len(found) == 1 else self._merged(found, k)
+        self._refuse_twice(result)
+        return result
 
-    def _floor(self, best: Result, own: Any) -> npt.NDArray[np.float64]:
+    def _merged(self, found: Sequence[tuple[Result, int]], k: int) -> Result:
+        return merge([r for r, _ in found], k, offsets=[offset for _, offset in found], unchecked=True)
+
+    def _floor(self, best: npt.NDArray[np.float64] | None, own: Any) -> Any:
         """Return the least score that changes the best of each query: its k-th, or the caller's own."""
-        kth = best.scores64[:, -1]  # NaN of fewer than k, which stands for none
+        if best is None:
+            return own
+        kth = best[:, -1] if self.metric == "l2" else -best[:, -1]  # NaN of fewer than k, which stands for none
         if own is None:
             return kth
-        return np.asarray((np.fmin if self.metric == "l2" else np.fmax)(kth, own))
+        return (np.fmin if self.metric == "l2" else np.fmax)(kth, own)
 
     def range_search(
         self, queries: Any, *, exclude: Sequence[npt.NDArray[Any]] | None = None, **options: Any

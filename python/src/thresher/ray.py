@@ -403,7 +403,7 @@ def _pool(actors: int | tuple[int, int] | None, cpus: float) -> Any:
             "and write, which need one: Ray would wait for ever"
         )
     log.info(
-        "thresher: %d actors of %g processors search; %g of %g processors are left for tasks that read and write",
+        "thresher: %d x %g processors search; %g of %g are left for tasks that read and write",
         actors,
         cpus,
         there - actors * cpus,

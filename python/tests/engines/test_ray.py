@@ -32,7 +32,7 @@ QUERIES = 700
 @pytest.fixture(scope="session")
 def engine():
     """Return Ray on three processors, of which two can search."""
-    ray.init(num_cpus=3, include_dashboard=False, log_to_driver=False, configure_logging=False)
+    ray.init(address="local", num_cpus=3, include_dashboard=False, log_to_driver=False, configure_logging=False)
     ray.data.DataContext.get_current().enable_progress_bars = False
     yield ray
     ray.shutdown()
