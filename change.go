@@ -21,8 +21,8 @@ import (
 // quarter of the threads. Search and Truth walk the segments. The other methods prepare what is there now once, at
 // their first call after a change.
 func (x *Index) Upsert(ctx context.Context, ids *IDs, rows []float32) (replaced int, err error) {
-	if x.atoms.Origin == nil {
-		return x.upsert(ctx, ids, rows, dataset.Change{})
+	if x.atoms.Origin == nil && x.Dtype() != Float64 {
+		return x.upsert(ctx, ids, rows, nil, dataset.Change{})
 	}
 	given := make([]float64, len(rows))
 	for i, v := range rows {
@@ -31,17 +31,21 @@ func (x *Index) Upsert(ctx context.Context, ids *IDs, rows []float32) (replaced 
 	return x.UpsertFloat64(ctx, ids, given)
 }
 
-// UpsertFloat64 is Upsert of float64 values, which it rounds as New does: certificates say by how much that changed one.
+// UpsertFloat64 is Upsert of float64 values. An Index of float64 keeps them as they are given; others round them as New does, and
+// certificates say by how much that changed one.
 func (x *Index) UpsertFloat64(ctx context.Context, ids *IDs, rows []float64) (replaced int, err error) {
 	if err := x.checkSize(ids, len(rows)); err != nil {
 		return 0, err
+	}
+	if x.Dtype() == Float64 {
+		return x.upsert(ctx, ids, nil, rows, dataset.Change{})
 	}
 	narrow := make([]float32, len(rows))
 	change, err := collection.Narrow(narrow, rows, x.Dim(), x.atoms.Origin)
 	if err != nil {
 		return 0, named(ids, err)
 	}
-	return x.upsert(ctx, ids, narrow, change)
+	return x.upsert(ctx, ids, narrow, nil, change)
 }
 
 // checkSize compares the number of values with that of ids.
@@ -61,12 +65,16 @@ func named(ids *IDs, err error) error {
 	return err
 }
 
-// upsert writes rows relative to the origin, which rounding has changed so.
-func (x *Index) upsert(ctx context.Context, ids *IDs, rows []float32, change dataset.Change) (replaced int, err error) {
-	if err := x.checkSize(ids, len(rows)); err != nil {
+// upsert writes rows relative to the origin, which rounding has changed so; or, to an Index of float64, wide as it is.
+func (x *Index) upsert(ctx context.Context, ids *IDs, rows []float32, wide []float64, change dataset.Change) (replaced int, err error) {
+	if err := x.checkSize(ids, max(len(rows), len(wide))); err != nil {
 		return 0, err
 	}
-	if err := x.Metric().CheckRows(rows, x.Dim()); err != nil {
+	err = x.Metric().CheckRows(rows, x.Dim())
+	if wide != nil {
+		err = x.Metric().CheckRows64(wide, x.Dim(), x.atoms.Origin)
+	}
+	if err != nil {
 		return 0, named(ids, err)
 	}
 	c, leave, err := x.change(ctx)
@@ -86,7 +94,12 @@ func (x *Index) upsert(ctx context.Context, ids *IDs, rows []float32, change dat
 	if err != nil {
 		return 0, err
 	}
-	if replaced, err = c.set.UpsertRounded(numbers, rows, change); err != nil {
+	if wide != nil {
+		replaced, err = c.set.UpsertFloat64(numbers, wide, change, nil)
+	} else {
+		replaced, err = c.set.UpsertRounded(numbers, rows, change)
+	}
+	if err != nil {
 		return 0, err
 	}
 	c.tend()
@@ -122,11 +135,8 @@ func (x *Index) Remove(ctx context.Context, ids *IDs) error {
 
 // changeable returns an error if the vectors are of a kind that segments do not have.
 func (x *Index) changeable() error {
-	switch {
-	case x.columns != nil:
+	if x.columns != nil {
 		return errors.New("vectors with columns are not changed: an upsert has none for them")
-	case x.Dtype() == Float64:
-		return fmt.Errorf("vectors of %v are not changed: segments round to %v", x.Dtype(), Float32)
 	}
 	return nil
 }
@@ -162,8 +172,12 @@ func (x *Index) segmented(ctx context.Context) (*changes, error) {
 		threads = runtime.GOMAXPROCS(0)
 	}
 	b, engine := x.backend()
+	elem := Float32 // which has all values of narrower types
+	if x.Dtype() == Float64 {
+		elem = Float64
+	}
 	o := segments.Options{
-		Collection: collection.Options{Metric: x.Metric(), Basis: x.atoms.Basis, Seed: x.atoms.Seed, Threads: max(1, threads/4), Origin: x.atoms.Origin},
+		Collection: collection.Options{Metric: x.Metric(), Elem: elem, Basis: x.atoms.Basis, Seed: x.atoms.Seed, Threads: max(1, threads/4), Origin: x.atoms.Origin},
 		Backend:    b,
 	}
 	if engine != nil {

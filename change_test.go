@@ -27,6 +27,7 @@ type living struct {
 	random *rand.Rand
 	dim    int
 	texts  bool
+	far    float64              // how far from zero vectors of float64 are
 	rows   map[string][]float64 // as given, by id
 	order  []string             // ids in the order of their row numbers
 }
@@ -64,7 +65,7 @@ func (l *living) upsert(ids []string, wide bool) {
 	for _, x := range vectors.Gaussian(l.random, len(ids), l.dim) {
 		x := float64(x)
 		if wide {
-			x = x/3 + 1e6
+			x = x/3 + l.far
 		}
 		given = append(given, x)
 	}
@@ -159,11 +160,14 @@ func (l *living) same(what string, got, want *thresher.Response, exact bool) {
 // newLiving returns an index of n vectors with ids, of which the model knows.
 func newLiving(t *testing.T, n int, o thresher.Options, texts, wide bool) *living {
 	l := &living{t: t, random: vectors.Rand(7), dim: 12, texts: texts, rows: map[string][]float64{}}
+	if o.Metric == thresher.Euclidean {
+		l.far = 1e6
+	}
 	rows := make([]float64, 0, n*l.dim)
 	for _, x := range vectors.Gaussian(l.random, n, l.dim) {
 		x := float64(x)
 		if wide {
-			x = x/3 + 1e6
+			x = x/3 + l.far
 		}
 		rows = append(rows, x)
 	}
@@ -188,14 +192,15 @@ func newLiving(t *testing.T, n int, o thresher.Options, texts, wide bool) *livin
 func TestChange(t *testing.T) {
 	ctx := context.Background()
 	for _, metric := range []thresher.Metric{thresher.InnerProduct, thresher.Cosine, thresher.Euclidean} {
-		for _, texts := range []bool{false, true} {
-			wide := metric == thresher.Euclidean
-			o := thresher.Options{Metric: metric, Threads: 2}
+		for k := range 4 {
+			texts, dtype := k%2 > 0, []thresher.Dtype{thresher.Float32, thresher.Float64}[k/2]
+			o := thresher.Options{Metric: metric, Dtype: dtype, Threads: 2}
+			wide := isWide(&o)
 			l := newLiving(t, 60, o, texts, wide)
 			for round := range 6 {
 				l.upsert(l.some(1+round*3), wide)
 				l.remove(l.some(1 + round*2))
-				checkLiving(t, ctx, l, o, fmt.Sprintf("%s, texts %v, round %d", metric, texts, round))
+				checkLiving(t, ctx, l, o, fmt.Sprintf("%s, texts %v, %v, round %d", metric, texts, dtype, round))
 			}
 			path := filepath.Join(t.TempDir(), "now.thresher")
 			if err := l.Save(ctx, path, false); err != nil {
@@ -204,6 +209,9 @@ func TestChange(t *testing.T) {
 			saved, err := thresher.Open(ctx, path, thresher.Options{})
 			if err != nil {
 				t.Fatal(err)
+			}
+			if l.Dtype() != dtype || saved.Dtype() != dtype {
+				t.Errorf("dtype %v, saved %v, want %v", l.Dtype(), saved.Dtype(), dtype)
 			}
 			if saved.Len() != len(l.rows) || saved.IDs().Text(0) != l.left()[0] {
 				t.Errorf("%d saved, want %d; the first is %s, want %s", saved.Len(), len(l.rows), saved.IDs().Text(0), l.left()[0])
@@ -215,10 +223,15 @@ func TestChange(t *testing.T) {
 	}
 }
 
+// isWide reports whether vectors for an index are drawn in float64.
+func isWide(o *thresher.Options) bool {
+	return o.Metric == thresher.Euclidean || o.Dtype == thresher.Float64
+}
+
 // checkLiving compares an index that has changed with a new one.
 func checkLiving(t *testing.T, ctx context.Context, l *living, o thresher.Options, what string) {
 	t.Helper()
-	wide := o.Metric == thresher.Euclidean
+	wide, exact := isWide(&o), o.Metric != thresher.Euclidean || o.Dtype == thresher.Float64
 	x := l.fresh(o)
 	defer x.Close()
 	if l.Len() != x.Len() || !slices.Equal(texts(l.IDs()), texts(x.IDs())) {
@@ -228,7 +241,7 @@ func checkLiving(t *testing.T, ctx context.Context, l *living, o thresher.Option
 	for _, v := range vectors.Gaussian(l.random, 5, l.dim) {
 		v := float64(v)
 		if wide {
-			v = v/3 + 1e6
+			v = v/3 + l.far
 		}
 		queries = append(queries, v)
 	}
@@ -258,11 +271,11 @@ func checkLiving(t *testing.T, ctx context.Context, l *living, o thresher.Option
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.same(what+", search", got, want, !wide)
+	l.same(what+", search", got, want, exact)
 	if got, err = l.Truth(ctx, thresher.Request{Queries64: queries, K: 7, Exclude: some[:2]}); err != nil {
 		t.Fatal(err)
 	}
-	l.same(what+", truth", got, want, !wide)
+	l.same(what+", truth", got, want, exact)
 	verified, err := l.Verify(ctx, req, got.Answers, func(j int64, f *verify.Finding) {
 		if f.Malformed != "" || f.Wrong() {
 			t.Errorf("%s, query %d: %+v", what, j, f)
@@ -290,7 +303,7 @@ func checkLiving(t *testing.T, ctx context.Context, l *living, o thresher.Option
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.same(what+", certify", proven, want, !wide)
+	l.same(what+", certify", proven, want, exact)
 	rowsBefore := int64(-1)
 	if _, err := l.Graph(ctx, thresher.GraphOptions{K: 2}, func(row int64, near []int64, _ []float32) error {
 		if row <= rowsBefore || slices.Contains(near, row) {
@@ -306,7 +319,7 @@ func checkLiving(t *testing.T, ctx context.Context, l *living, o thresher.Option
 	}
 	pairs := func(x *thresher.Index) map[string]bool {
 		found, limit := map[string]bool{}, 0.3
-		if wide {
+		if o.Metric == thresher.Euclidean {
 			limit = 2
 		}
 		ids := map[int64]string{}
@@ -352,7 +365,7 @@ func checkLiving(t *testing.T, ctx context.Context, l *living, o thresher.Option
 	}
 	if a, err := l.Covers(req); err != nil {
 		t.Fatal(err)
-	} else if b, err := x.Covers(other); err != nil || a.Shards[0] != b.Shards[0] && !wide || a.Queries != b.Queries {
+	} else if b, err := x.Covers(other); err != nil || a.Shards[0] != b.Shards[0] && exact || a.Queries != b.Queries {
 		t.Errorf("%s: covers %+v, want %+v: %v", what, a, b, err)
 	}
 }

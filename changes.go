@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"thresher/batch"
-	"thresher/collection"
 	"thresher/segments"
 	"thresher/tasks"
 )
@@ -147,7 +146,7 @@ func (c *changes) truth(ctx context.Context, req Request) (resp *Response, err e
 func (c *changes) place(s *segments.Snapshot, req Request) (Request, error) {
 	dim := s.Dim()
 	req.SearchScores = true
-	req, err := req.Placed(&collection.Collection{Dim: dim, Metric: s.Metric(), Origin: c.index.atoms.Origin})
+	req, err := s.Placed(req)
 	if err != nil || !req.ExcludeSelf {
 		return req, err
 	}
@@ -156,10 +155,16 @@ func (c *changes) place(s *segments.Snapshot, req Request) (Request, error) {
 		if req.Selves != nil && j < len(req.Selves) {
 			self = req.Selves[j]
 		}
-		switch v := s.Vector(self); {
-		case v == nil:
+		if !s.Has(self) {
 			return req, noSelf(j, self)
-		case !slices.Equal(v, req.Queries[j*dim:(j+1)*dim]):
+		}
+		same := false
+		if req.Queries64 != nil {
+			same = slices.Equal(s.Given(self), req.Queries64[j*dim:(j+1)*dim])
+		} else {
+			same = slices.Equal(s.Vector(self), req.Queries[j*dim:(j+1)*dim])
+		}
+		if !same {
 			return req, &tasks.SelfError{Query: int64(j), Vector: self, Vectors: math.MaxInt}
 		}
 	}

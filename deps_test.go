@@ -18,8 +18,8 @@ func (osFS) Open(name string) (fs.File, error) { return os.Open(name) }
 // knows says which packages of this module each room may import, its own
 // sub-packages aside. A room that is not here may not exist.
 var knows = map[string][]string{
-	".":                        {"segments", "join", "tasks", "verify", "batch", "backend", "collection", "cpu", "dataset", "columns"},
-	"cmd/thresher":             {"columns", "config", "papers/figures", "service", "service/api", "service/offline", "service/catalog", "service/client", "service/metrics", "service/trace", "service/web", "jobs", "join", "batch", "bandit", "choice", "collection", "dataset", "backend", "cpu", "simd", "gpu/device", "gpu", "tasks", "verify", "worker", "internal/cli", "internal/machine", "internal/atomicfile", "internal/filelock", "internal/plaintext", "internal/release", "internal/vectors", "store", "segments/folder"},
+	".":                        {"segments", "join", "tasks", "verify", "batch", "backend", "collection", "cpu", "dataset", "columns", "internal/fetch"},
+	"cmd/thresher":             {"columns", "config", "papers/figures", "service", "service/api", "service/offline", "service/catalog", "service/client", "service/metrics", "service/trace", "service/web", "jobs", "join", "batch", "bandit", "choice", "collection", "dataset", "backend", "cpu", "simd", "gpu/device", "gpu", "tasks", "verify", "worker", "internal/cli", "internal/fetch", "internal/machine", "internal/atomicfile", "internal/filelock", "internal/plaintext", "internal/release", "internal/vectors", "store", "segments/folder"},
 	"config":                   {},
 	"internal/cli":             {"config", "internal/machine", "service/client"},
 	"choice":                   {"choice/command", "choice/serve", "config", "internal/cli", "service/extension", "service/metrics"},
@@ -47,7 +47,7 @@ var knows = map[string][]string{
 	"service/web":              {"service/problem"},
 	"service/wire":             {"columns", "service/problem", "tasks", "batch", "collection", "dataset"},
 	"jobs":                     {"internal/atomicfile", "internal/filelock"},
-	"join":                     {"jobs", "batch", "collection", "dataset", "simd", "internal/atomicfile"},
+	"join":                     {"jobs", "batch", "bandit", "collection", "cpu/topk", "dataset", "simd", "internal/atomicfile"},
 	"tasks":                    {"join", "verify", "batch", "collection", "dataset"},
 	"verify":                   {"batch", "collection"},
 	"segments":                 {"batch", "backend", "collection", "columns", "dataset"},
@@ -83,6 +83,7 @@ var knows = map[string][]string{
 	"columns":                  {"dataset", "internal/atomicfile"},
 	"dataset":                  {"internal/plaintext"},
 	"internal/atomicfile":      {},
+	"internal/fetch":           {"columns", "dataset", "internal/atomicfile", "internal/filelock"},
 	"internal/filelock":        {},
 	"internal/machine":         {},
 	"internal/overdue":         {},
@@ -120,6 +121,8 @@ var only = map[string][]string{
 	"gorgonia.org/cu":                      {"gpu/device"},
 	"github.com/prometheus/client_golang/": {"service/metrics", "choice", "choice/serve"},
 	"golang.org/x/time":                    {"service/fair"},
+	"github.com/minio/minio-go/":           {"internal/fetch"},
+	"golang.org/x/oauth2":                  {"internal/fetch"},
 }
 
 // outside says which modules of others a room may import at all; a room without an entry, whichever only allows it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"thresher/collection"
 	"thresher/dataset"
@@ -22,6 +23,9 @@ type GraphOptions struct {
 	Symmetric, Mutual bool
 	// Distances passes distances in place of scores: l2 not squared, or 1 less the cosine.
 	Distances bool
+	// Filter, if not nil, lists the row numbers of the only vectors that take part, at least two, as Index.Filter returns them.
+	// The others have rows without neighbours, and are no neighbours.
+	Filter []int64
 	// Progress, if not nil, is called with the vectors searched and their number.
 	Progress func(done, total int64)
 }
@@ -39,7 +43,7 @@ func (x *Index) Graph(ctx context.Context, o GraphOptions, visit func(row int64,
 	}
 	defer leave()
 	g, err := tasks.NewGraphSearch(x.engine, tasks.GraphOptions{
-		GraphOptions: join.GraphOptions{K: o.K, Method: o.Method, Delta: o.Delta, Epsilon: o.Epsilon, Published: o.Published, Threads: x.o.Threads},
+		GraphOptions: join.GraphOptions{K: o.K, Method: o.Method, Delta: o.Delta, Epsilon: o.Epsilon, Published: o.Published, Threads: x.o.Threads, Filter: x.takingPart(o.Filter)},
 		Symmetric:    o.Symmetric, Mutual: o.Mutual, Distances: o.Distances,
 	})
 	if err != nil {
@@ -54,12 +58,28 @@ func (x *Index) Graph(ctx context.Context, o GraphOptions, visit func(row int64,
 	})
 }
 
+// takingPart returns the rows of a filter, which has what the caller calls them, in ascending order; nil for nil.
+func (x *Index) takingPart(filter []int64) []int64 {
+	if filter == nil {
+		return nil
+	}
+	rows := append([]int64{}, filter...)
+	if x.numbers != nil {
+		rows = x.kept(filter)
+	}
+	slices.Sort(rows)
+	return slices.Compact(rows)
+}
+
 // PairOptions say which pairs are wanted.
 type PairOptions struct {
 	// MinScore is the least score of a pair; for Euclidean distance it is the greatest squared distance.
 	MinScore float64
 	Method   Method  // "" is Certain, which misses none
 	Delta    float64 // as in Request
+	// Filter, if not nil, lists the row numbers of the only vectors of the index that are in pairs, as Index.Filter returns
+	// them.
+	Filter []int64
 	// With, if not nil, are vectors to compare with those of the index, rows of as many values; otherwise these are
 	// compared with each other.
 	With []float32
@@ -101,7 +121,7 @@ func (x *Index) Pairs(ctx context.Context, o PairOptions, visit func(Pair) error
 		return nil, err
 	}
 	defer leave()
-	options := tasks.PairOptions{PairOptions: join.PairOptions{MinScore: o.MinScore, Method: o.Method, Delta: o.Delta}}
+	options := tasks.PairOptions{PairOptions: join.PairOptions{MinScore: o.MinScore, Method: o.Method, Delta: o.Delta, Filter: x.takingPart(o.Filter)}}
 	if values := max(len(o.With), len(o.WithFloat64)); values%x.Dim() != 0 {
 		return nil, fmt.Errorf("with: %d values are no rows of %d", values, x.Dim())
 	}

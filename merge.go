@@ -41,9 +41,7 @@ func (x *Index) Covers(req Request) (*Coverage, error) {
 		return nil, fmt.Errorf("%d values of queries; vectors have %d", values, x.Dim())
 	}
 	sum.Add(req.Queries, nil)
-	for at := 0; at < len(req.Queries64); at += x.Dim() {
-		sum.AddGiven(req.Queries64[at : at+x.Dim()])
-	}
+	sum.AddGiven(req.Queries64)
 	shard := x.shard()
 	if req.Filter != nil || req.Exclude != nil {
 		for _, rows := range [][]int64{req.Filter, req.Exclude} {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"thresher/batch"
@@ -96,8 +95,8 @@ func (c *changes) build(ctx context.Context, s *segments.Snapshot, coded bool) (
 	if r.Len() == 0 {
 		return nil, errors.New("there are no vectors: all were removed")
 	}
-	rows := make([]float32, r.Len()*r.Dim())
-	if _, err := r.Read(rows); err != nil && err != io.EOF {
+	rows, err := r.Vectors()
+	if err != nil {
 		return nil, err
 	}
 	x := c.index
@@ -105,7 +104,7 @@ func (c *changes) build(ctx context.Context, s *segments.Snapshot, coded bool) (
 	o.Metric, o.Seed = x.Metric(), x.atoms.Seed
 	settings := o.settings(!coded)
 	settings.Basis, settings.Origin, settings.Change = x.atoms.Basis, r.Origin(), r.Change()
-	atoms, err := collection.Build(ctx, rows, r.Dim(), settings)
+	atoms, err := collection.BuildVectors(ctx, rows, settings)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +142,7 @@ func (x *Index) toRows(req *Request) error {
 	if !req.ExcludeSelf {
 		return nil
 	}
-	selves := make([]int64, len(req.Queries)/x.Dim())
+	selves := make([]int64, max(len(req.Queries), len(req.Queries64))/x.Dim())
 	if req.Selves != nil {
 		selves = slices.Clone(req.Selves)
 	} else {

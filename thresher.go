@@ -15,6 +15,7 @@ import (
 	"thresher/columns"
 	"thresher/cpu"
 	"thresher/dataset"
+	"thresher/internal/fetch"
 	"thresher/tasks"
 )
 
@@ -49,8 +50,8 @@ type Options struct {
 	Metric Metric
 	// Dtype is the type in which values given in float64 are kept. The zero value, Float32, rounds them, for Euclidean
 	// distance relative to a point near the vectors, and certificates say by how much that changed one. Float64 keeps
-	// them in eight bytes, and scores are those of the values given, whatever their offset; searches, Truth and
-	// Verify take such vectors, on the CPU, and everything else refuses them.
+	// them in eight bytes, and scores are those of the values given, whatever their offset; such vectors are searched on the
+	// CPU, and the published methods refuse them.
 	Dtype Dtype
 	// Seed is that of the random rotation, which is public unless set: answers of methods that may fail
 	// are wrong with the stated probability for queries that were chosen without knowing it.
@@ -67,6 +68,8 @@ type Options struct {
 	// Column names the column or array of vectors that Open reads, where there are several, and IDsColumn that of
 	// their ids; "" is the only one, and a column called id.
 	Column, IDsColumn string
+	// Cache is the folder that Open fetches files at URLs to; "" is that of the user.
+	Cache string
 	// Threads is the number of goroutines, 0 for one a core. Answers do not depend on it.
 	Threads int
 	// Backend searches, and outlives the Index; nil is the CPU. The CPU answers what another backend
@@ -134,9 +137,15 @@ func build[F Float](ctx context.Context, vectors []F, dim int, o Options, scanne
 // folder, of a pattern such as part-*.parquet, or of several names separated by commas, which are read as one: they
 // have one format, dimension and type, and all ids are different. Without IDs those of Options.IDsColumn, or else of
 // a column id, are read. Errors name the file and its row.
+//
+// Files, prefixes and patterns at s3:// and gs://, and files at https://, are fetched to the folder Options.Cache first, with the
+// credentials that the tools of these stores find, unless the same version is there.
 func Open(ctx context.Context, path string, o Options) (*Index, error) {
 	if err := dataset.CheckIDs("ids", o.IDs); err != nil {
 		return nil, err
+	}
+	if fetch.Is(path) {
+		return openFetched(ctx, path, o)
 	}
 	if strings.HasSuffix(path, collectionSuffix) {
 		return openPrepared(ctx, path, o)
@@ -149,6 +158,32 @@ func Open(ctx context.Context, path string, o Options) (*Index, error) {
 		return openPrepared(ctx, set.Files[0].Path, o)
 	}
 	return openVectors(ctx, set, o)
+}
+
+// openFetched opens what is at URLs.
+func openFetched(ctx context.Context, name string, o Options) (*Index, error) {
+	cache, err := fetch.Open(fetch.Options{Folder: o.Cache})
+	if err != nil {
+		return nil, err
+	}
+	defer cache.Close()
+	found, err := cache.Fetch(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	shown := fetch.Shown(name)
+	switch {
+	case found.Files == nil:
+		return nil, fmt.Errorf("%s: is a folder of vectors that change, which Open does not read", shown)
+	case found.Path != "" && strings.HasSuffix(found.Path, collectionSuffix):
+		return openPrepared(ctx, found.Path, o)
+	}
+	set, err := dataset.FileSetOf(shown, found.Files)
+	if err != nil {
+		return nil, fetch.Renamed(err, found.URLs)
+	}
+	x, err := openVectors(ctx, set, o)
+	return x, fetch.Renamed(err, found.URLs)
 }
 
 // collectionSuffix ends the names of prepared vectors.
@@ -353,10 +388,10 @@ func (x *Index) Dim() int { return x.atoms.Dim }
 
 // Dtype is the type of the values of the vectors: float32 once they have changed.
 func (x *Index) Dtype() Dtype {
-	if x.life.changes() != nil {
-		return dataset.ElemFloat32
+	if elem := x.atoms.Elem(); elem == Float64 || x.life.changes() == nil {
+		return elem
 	}
-	return x.atoms.Elem()
+	return Float32 // of narrower types, all of whose values it has
 }
 
 // Metric is the metric of all searches.

@@ -2,8 +2,8 @@
 
     make python && THRESHER_BINARY=build/thresher PYTHONPATH=python/src python bench/join.py
 
-All three take turns in one process, on all cores. DuckDB's EXACT NEAREST has no keys; with keys it runs its k
-greatest by an aggregate (max_by), its fastest form of those tried. The lists of all are compared.
+All three take turns in one process, on all cores. DuckDB's EXACT NEAREST has no keys; with keys it runs max_by(id,
+similarity, k) over a join by the key. The lists of all are compared.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 package collection
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -22,6 +23,42 @@ func (m Metric) CheckRows(rows []float32, dim int) error {
 		}
 	}
 	return nil
+}
+
+// CheckRows64 is CheckRows of rows that are kept in float64. Those that pass are near origin, nil being zero, and pass Build with any
+// others that pass, relative to origin or, if that is nil, to any that a build chooses: which is no further from zero than twice the
+// longest of them.
+func (m Metric) CheckRows64(rows []float64, dim int, origin []float64) error {
+	limit := m.maxNorm()
+	switch {
+	case m.Differences() && origin == nil:
+		limit /= 4
+	case m.Differences():
+		limit /= 2
+	}
+	narrow := make([]float32, dim)
+	for i := 0; i*dim < len(rows); i++ {
+		row := rows[i*dim : (i+1)*dim]
+		if _, err := Narrow(narrow, row, dim, origin); err != nil {
+			return rowAt(i, err)
+		}
+		if norm := math.Sqrt(kernels.SumSquares(narrow)); !(norm < limit) {
+			return rowError(narrow, i, norm, limit)
+		}
+		if err := m.CheckGiven(row); err != nil {
+			return &RowError{Row: i, Column: -1, Err: err}
+		}
+	}
+	return nil
+}
+
+// rowAt returns the error of the only row as that of row i.
+func rowAt(i int, err error) error {
+	var row *RowError
+	if errors.As(err, &row) {
+		return &RowError{Row: i, Column: row.Column, Err: row.Err}
+	}
+	return err
 }
 
 // CheckElem returns a *RowError that names the first value of rows of dim columns that the type e does not hold, which

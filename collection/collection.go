@@ -161,6 +161,7 @@ type Collection struct {
 	// in Perm's order, rounded upward: [len(Bounds)][N].
 	SuffixNorm, SuffixMax [][]float32
 
+	ahead       bool // ReadAhead
 	unmap       func() error
 	unusedBytes int64 // unused bytes of the file's mapping
 }

@@ -80,7 +80,7 @@ func onDisk(t *testing.T, dir string) {
 }
 
 // TestStartReading: all of a mapping is read ahead, however little the system takes of one advice: no page is read when it is
-// looked at first.
+// looked at first. Of a part that is not read ahead all are, or else there is nothing to see.
 func TestStartReading(t *testing.T) {
 	const size = 48 << 20
 	dir := t.TempDir()
@@ -102,20 +102,32 @@ func TestStartReading(t *testing.T) {
 	expectRandom(b)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	var before, after unix.Rusage
-	startReading(b)
-	if err := unix.Getrusage(unix.RUSAGE_THREAD, &before); err != nil {
-		t.Fatal(err)
+	// waited returns how many pages of a part were read only when they were looked at.
+	waited := func(part []byte) int {
+		var before, after unix.Rusage
+		if err := unix.Getrusage(unix.RUSAGE_THREAD, &before); err != nil {
+			t.Fatal(err)
+		}
+		sum := 0
+		for i := 0; i < len(part); i += int(pageBytes()) {
+			sum += int(part[i])
+		}
+		if err := unix.Getrusage(unix.RUSAGE_THREAD, &after); err != nil {
+			t.Fatal(err)
+		}
+		if pages := len(part) / int(pageBytes()); sum != pages {
+			t.Errorf("%d pages, and their bytes are %d", pages, sum)
+		}
+		return int(after.Majflt - before.Majflt)
 	}
-	sum := 0
-	for i := 0; i < size; i += int(pageBytes()) {
-		sum += int(b[i])
+	const half = size / 2
+	pages := half / int(pageBytes())
+	if n := waited(b[:half]); n < pages/2 {
+		t.Skipf("%d of %d pages that nobody asked for are read when they are looked at: the system keeps what it was asked to drop, or reads ahead by itself, and so nothing shows", n, pages)
 	}
-	if err := unix.Getrusage(unix.RUSAGE_THREAD, &after); err != nil {
-		t.Fatal(err)
-	}
-	if pages := size / int(pageBytes()); sum != pages || int(after.Majflt-before.Majflt) > pages/8 {
-		t.Errorf("%d of %d pages were read when they were looked at", after.Majflt-before.Majflt, pages)
+	startReading(b[half:])
+	if n := waited(b[half:]); n > pages/8 {
+		t.Errorf("%d of %d pages were read when they were looked at", n, pages)
 	}
 }
 

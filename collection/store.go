@@ -237,9 +237,6 @@ func writeFile(ctx context.Context, f *os.File, src Source, o *Options) (err err
 	if err != nil {
 		return err
 	}
-	if elem == dataset.ElemFloat64 {
-		c.Change = dataset.Change{}
-	}
 	if w.segment, err = o.segmentFor(c, elem); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package columns
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"unicode/utf8"
 
@@ -215,10 +216,7 @@ func (c *jsonCondition) read() (*Expr, error) {
 	if at, ok := c.at["has_id"]; ok && len(c.names) == 1 {
 		e := &Expr{op: hasID, at: expression{path: below(c.path, "has_id")}}
 		err := j.elements(at, e.at.path, "a list of ids", func(path string, at int) error {
-			v, err := j.value(at, path)
-			if err == nil && (v.kind == floatLiteral || v.kind == boolLiteral || v.kind == textLiteral && v.text == "") {
-				err = j.wrong(path, "an id, an integer or a text, is wanted")
-			}
+			v, err := j.id(at, path)
 			e.values = append(e.values, v)
 			return err
 		})
@@ -251,6 +249,21 @@ func (c *jsonCondition) read() (*Expr, error) {
 		return whole.parts[0], nil
 	}
 	return whole, nil
+}
+
+// id reads an id. An integer from 2^63 on is its digits, and no row number.
+func (j *jsonParser) id(i int, path string) (literal, error) {
+	if end := jsonscan.Number(j.text, i); end > 0 {
+		digits := string(j.text[i:end])
+		if id, err := strconv.ParseUint(digits, 10, 64); err == nil && id > math.MaxInt64 {
+			return literal{kind: integerLiteral, integer: -1, text: digits, at: expression{path: path}}, nil
+		}
+	}
+	v, err := j.value(i, path)
+	if err == nil && (v.kind == floatLiteral || v.kind == boolLiteral || v.kind == textLiteral && v.text == "") {
+		err = j.wrong(path, "an id, an integer or a text, is wanted")
+	}
+	return v, err
 }
 
 // ofKey reads {"is_null": {"key": ..}} and the like.

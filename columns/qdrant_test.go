@@ -32,6 +32,7 @@ func TestParseJSONSelects(t *testing.T) {
 		{`{"must":[{"is_empty":{"key":"tags"}}]}`, []uint32{1, 2}},
 		{`{"must":[{"key":"tags","is_empty":true}]}`, []uint32{1, 2}},
 		{`{"must":[{"has_id":[0,2,99]}]}`, []uint32{0, 2}},
+		{`{"must":[{"has_id":[0,9223372036854775809]}]}`, []uint32{0}},
 		{`{"must_not":[{"key":"year","match":{"value":1999}},{"has_id":[2]}]}`, []uint32{1, 3}},
 		{`{"should":[{"key":"year","match":{"value":1999}},{"key":"draft","match":{"value":true}}]}`, []uint32{0, 1}},
 		{`{"should":[{"must":[{"key":"year","match":{"value":1999}}]},{"has_id":[2]}],"must_not":{"key":"lang","match":{"value":"go"}}}`, []uint32{2}},

@@ -34,6 +34,8 @@ type Config struct {
 	DenseLimit int64
 	// ReadLimit is about how much, in bytes, of a file is decoded as a whole; 0 is the default.
 	ReadLimit int64
+	// Cache is the folder that files at URLs are fetched to; "" is that of the user.
+	Cache string
 	// Kernels names the instruction set of the CPU backend: auto, generic, avx2, avx512 or neon.
 	Kernels string
 	// Costs selects the planner's cost table: auto, builtin, or a file.

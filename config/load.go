@@ -73,7 +73,7 @@ func AddFlags(fs *pflag.FlagSet, keys ...string) error {
 			return fmt.Errorf("config: no setting %q", key)
 		}
 		s := all[i]
-		f := fs.VarPF(&text{kind: s.kind, value: s.def}, s.flag(), s.short, s.usage)
+		f := fs.VarPF(&text{kind: s.kind, value: s.def, repeats: s.repeats}, s.flag(), s.short, s.usage)
 		if s.kind == kindBool {
 			f.NoOptDefVal = "true"
 		}
@@ -82,7 +82,10 @@ func AddFlags(fs *pflag.FlagSet, keys ...string) error {
 }
 
 // text is the unparsed value of a flag; Load parses it like values of other sources.
-type text struct{ kind, value string }
+type text struct {
+	kind, value    string
+	repeats, given bool
+}
 
 // isSetting reports whether a flag is one of AddFlags.
 func isSetting(f *pflag.Flag) bool {
@@ -90,9 +93,16 @@ func isSetting(f *pflag.Flag) bool {
 	return ok
 }
 
-func (t *text) String() string     { return t.value }
-func (t *text) Set(s string) error { t.value = s; return nil }
-func (t *text) Type() string       { return t.kind }
+func (t *text) String() string { return t.value }
+func (t *text) Type() string   { return t.kind }
+
+func (t *text) Set(s string) error {
+	if t.repeats && t.given {
+		s = t.value + "," + s
+	}
+	t.value, t.given = s, true
+	return nil
+}
 
 // Load reads and validates a configuration. An *InvalidError lists all invalid settings.
 func Load(src Sources) (*Config, error) {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +19,9 @@ type Server struct {
 	// GRPCListen is the host:port of gRPC; "" is none.
 	GRPCListen string
 	Data       string // the data folder
+	// ReadOnly serves Replicas and nothing else, without a data folder.
+	ReadOnly bool
+	Replicas []Replica
 	// BackupFolder is where backups are written to, "" for none; BackupKeep how many stay, 0 for all.
 	BackupFolder string
 	BackupKeep   int
@@ -116,6 +120,55 @@ type Token struct {
 	Hash  [sha256.Size]byte
 }
 
+// Replica is a collection that is made elsewhere, and served as it is there.
+type Replica struct {
+	Name string
+	From string // a path or a URL
+	// Version is the one that is served, "" for whichever there is.
+	Version string
+}
+
+// String returns what parseReplicas reads.
+func (r Replica) String() string {
+	if r.Version == "" {
+		return r.Name + "=" + r.From
+	}
+	return r.Name + "=" + r.From + "@" + r.Version
+}
+
+// replicaVersion is the end of a Replica that is no part of its path or URL.
+var replicaVersion = regexp.MustCompile(`@[0-9a-f]{16}$`)
+
+// parseReplicas reads NAME=FROM or NAME=FROM@VERSION, separated by commas.
+func parseReplicas(dst *[]Replica, text string) error {
+	var all []Replica
+	for i, item := range split(text) {
+		name, from, ok := strings.Cut(item, "=")
+		if !ok || name == "" || from == "" {
+			return fmt.Errorf("item %d, %q, is not NAME=PATH or NAME=URL", i, item)
+		}
+		r := Replica{Name: name, From: from}
+		if version := replicaVersion.FindString(from); version != "" {
+			r.From, r.Version = strings.TrimSuffix(from, version), version[1:]
+		}
+		if slices.ContainsFunc(all, func(o Replica) bool { return o.Name == name }) {
+			return fmt.Errorf("collection %s is listed twice", name)
+		}
+		all = append(all, r)
+	}
+	*dst = all
+	return nil
+}
+
+// replicasText is what parseReplicas reads.
+func replicasText(all []Replica) string {
+	texts := make([]string, len(all))
+	for i, r := range all {
+		texts[i] = r.String()
+	}
+	return strings.Join(texts, ",")
+}
+
 // Loopback reports whether only this machine can reach the address.
 func (s *Server) Loopback() bool { return loopback(s.Listen) }
 
@@ -144,6 +197,19 @@ func (c *Config) CheckServer() error {
 	}
 	if s.GRPCListen != "" && !loopback(s.GRPCListen) && len(s.Tokens) == 0 && !s.Insecure {
 		wrong("grpc.listen", "%s can be reached from other machines and no tokens are set; set tokens, or insecure to serve without tokens", s.GRPCListen)
+	}
+	if s.ReadOnly {
+		for _, key := range []string{"data", "backup.folder", "roots"} {
+			if c.origins[key].Kind != FromDefault {
+				wrong(key, "a read-only server has no data of its own: it serves what collection names")
+			}
+		}
+	}
+	if s.ReadOnly && len(s.Replicas) == 0 {
+		wrong("read_only", "given without collection, which names what is served")
+	}
+	if !s.ReadOnly && len(s.Replicas) > 0 {
+		wrong("collection", "given without read_only: collections that are made elsewhere are served as they are there")
 	}
 	if s.TLSCert != "" && s.TLSKey == "" {
 		wrong("tls.cert", "given without tls.key")
@@ -178,6 +244,12 @@ func serverSettings() []setting {
 		address("listen", "127.0.0.1:8080", "address to listen on; port 0 picks a free one", false, func(c *Config) *string { return &c.Server.Listen }),
 		address("grpc.listen", "", "address to listen on for gRPC (the Open Inference Protocol); empty = off", true, func(c *Config) *string { return &c.Server.GRPCListen }),
 		word("data", "folder", "thresher-data", "data folder, for collections, files, jobs and tournaments", func(c *Config) *string { return &c.Server.Data }),
+		flag("read_only", "serve the collections that --collection names, as they are made elsewhere, and refuse to change anything; the server has no data folder", func(c *Config) *bool { return &c.Server.ReadOnly }),
+		{
+			key: "collection", kind: kindList, repeats: true, usage: "collections of a read-only server: NAME=FROM, with a prepared collection (.thresher) or a folder of build at a path or URL, or NAME=FROM@VERSION, which refuses other versions; may be given again",
+			set: func(c *Config, text string) error { return parseReplicas(&c.Server.Replicas, text) },
+			get: func(c *Config) any { return replicasText(c.Server.Replicas) },
+		},
 		word("backup.folder", "folder", "", "folder that backups are written to, when a client asks for one; empty = none", func(c *Config) *string { return &c.Server.BackupFolder }),
 		number("backup.keep", "0", "backups that stay; older ones are removed after a new one; 0 = all", 0, func(c *Config) *int { return &c.Server.BackupKeep }),
 		list("roots", "folders whose files may be made into collections", func(c *Config) *[]string { return &c.Server.Roots }, nil),

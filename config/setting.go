@@ -18,6 +18,8 @@ type setting struct {
 	// short is the flag's one-letter form, or "".
 	short string
 	def   string
+	// repeats says that a flag that is given again adds to what was given before.
+	repeats bool
 	// set parses and checks a value given as text.
 	set func(c *Config, text string) error
 	get func(c *Config) any
@@ -92,6 +94,7 @@ func settings() []setting {
 		},
 		size("dense_limit", "1GiB", "greatest size to which a sparse matrix of a file of vectors is written out as float32", 1, func(c *Config) *int64 { return &c.DenseLimit }),
 		size("read_limit", "0", "greatest size of what is decoded as a whole of a file: a page, a record batch, all ids; a line may have a 16th of it; 0 = 4 GiB, or 16 times the file if that is more; of the server a quarter of limits.memory", 0, func(c *Config) *int64 { return &c.ReadLimit }),
+		word("cache", "folder", "", "folder that files of s3://, gs:// and https:// are fetched to, and used again from; empty = thresher/objects in the cache of the user", func(c *Config) *string { return &c.Cache }),
 		name("kernels", "auto", "instruction set of the cpu backend", func(c *Config) *string { return &c.Kernels }),
 		name("costs", "auto", "cost table for comparing plans: auto = measured once on this machine and cached; builtin = by kernels and the maker of the processor; or a file written by bench --calibrate --json", func(c *Config) *string { return &c.Costs }),
 		{

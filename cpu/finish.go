@@ -2,6 +2,8 @@ package cpu
 
 import (
 	"context"
+	"slices"
+
 	"thresher/cpu/threads"
 
 	"thresher/backend"
@@ -41,6 +43,9 @@ func (x *run) finishQueries(ctx context.Context, js []int, deliver func(at int, 
 	if err := x.scoreTogether(ctx, js); err != nil && ctx.Err() == nil {
 		return err
 	}
+	if err := x.readAhead(ctx, js); err != nil {
+		return err
+	}
 	// The best arms are scored even if ctx has ended.
 	return x.r.Each(context.WithoutCancel(ctx), len(js), func(base *threads.Scratch, at int) error {
 		w := scratchOf(base)
@@ -78,7 +83,10 @@ func (x *run) answerUnscanned(ctx context.Context, queries []int) error {
 
 // finish scores the query's arms as Finish says.
 func (s *state) finish(ctx context.Context, w *scratch) {
-	s.orderArms(ctx, w)
+	if !s.ordered {
+		s.orderArms(ctx, w)
+	}
+	s.ordered = false
 	if s.Phase == arms.Answered {
 		return
 	}
@@ -97,6 +105,31 @@ func (s *state) finish(ctx context.Context, w *scratch) {
 		done += n
 	}
 	done = len(left)
+}
+
+// aheadRows is how many rows of a query are read ahead beside twice its k.
+const aheadRows = 8
+
+// readAhead begins to read the rows that queries js are about to score, those of all queries in the order of the file, if they come from the
+// disk: one after the other, each would be waited for.
+func (x *run) readAhead(ctx context.Context, js []int) error {
+	if !x.r.C.ReadsAhead() {
+		return nil
+	}
+	first := make([][]uint32, len(js))
+	err := x.r.Each(context.WithoutCancel(ctx), len(js), func(base *threads.Scratch, at int) error {
+		s := &x.states[js[at]]
+		s.orderArms(ctx, scratchOf(base))
+		s.ordered = true
+		for _, a := range s.Finalists[:s.reaching(s.Finalists, min(2*max(s.Goal.K, 1), arms.PartialRows)+aheadRows)] {
+			first[at] = append(first[at], s.C.Order[a.ID])
+		}
+		return nil
+	})
+	if err == nil {
+		x.r.C.ReadRowsAhead(slices.Concat(first...))
+	}
+	return err
 }
 
 // orderArms makes the open arms finalists, in descending order of bounds.

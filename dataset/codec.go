@@ -28,6 +28,7 @@ type codec struct {
 	answersOnly bool                                                  // table has answers alone
 	write       func(out io.Writer, t *table) error
 	writes      shape
+	valuesOnly  bool // write is of WriteValues alone
 
 	// Forms that are no tables.
 	lists   func(src *source, opt ListOptions) (ListReader, error) // a list of ids a query
@@ -50,7 +51,7 @@ const (
 
 // holds reports whether t can be written.
 func (c *codec) holds(t *table) bool {
-	if c.write == nil || c.writes == oneColumn && len(t.columns) != 1 {
+	if c.write == nil || c.valuesOnly && !t.values || c.writes == oneColumn && len(t.columns) != 1 {
 		return false
 	}
 	for i := range t.columns {
@@ -85,8 +86,8 @@ var codecs = []codec{
 	{format: F16Bin, extensions: []string{"f16bin"}, vectors: openBin},
 	{format: CSV, extensions: []string{"csv", "tsv"}, names: namedColumns, header: true, lines: plaintext.CheckCSV, peeked: true, vectors: ofOptions(openCSV), table: openCSVRows, write: writeCSV, writes: flatColumns},
 	{format: Parquet, extensions: []string{"parquet", "pq"}, signature: starts("PAR1"), seeks: true, names: namedColumns, vectors: ofOptions(openParquet), table: openParquetRows, write: writeParquet, writes: listColumns},
-	{format: Arrow, extensions: []string{"arrow", "ipc", "feather"}, signature: starts("ARROW1"), names: namedColumns, vectors: ofOptions(openArrow), table: openArrowRows, numbers: true},
-	{format: ArrowStream, extensions: []string{"arrows"}, signature: starts("\xff\xff\xff\xff"), weak: true, names: namedColumns, vectors: ofOptions(openArrow), table: openArrowRows, numbers: true},
+	{format: Arrow, extensions: []string{"arrow", "ipc", "feather"}, signature: starts("ARROW1"), names: namedColumns, vectors: ofOptions(openArrow), table: openArrowRows, numbers: true, write: writeArrowFile, writes: listColumns, valuesOnly: true},
+	{format: ArrowStream, extensions: []string{"arrows"}, signature: starts("\xff\xff\xff\xff"), weak: true, names: namedColumns, vectors: ofOptions(openArrow), table: openArrowRows, numbers: true, write: writeArrowStream, writes: listColumns, valuesOnly: true},
 	{format: SafeTensors, extensions: []string{"safetensors"}, signature: isSafeTensors, weak: true, names: namedTensors, vectors: ofOptions(openSafeTensors)},
 	{format: IDX, extensions: []string{"idx"}, signature: isIDX, weak: true, vectors: ofOptions(openIDX)},
 	{format: TREC, extensions: []string{"trec", "run", "qrels"}, table: openTREC, names: namedColumns, answersOnly: true},

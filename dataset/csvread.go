@@ -74,7 +74,7 @@ func (t *csvReader) next(row []readCell) (err error) {
 		return t.locate(-1, fmt.Errorf("row has %d fields, the header has %d", len(record), len(names)))
 	}
 	for i, at := range t.at {
-		if err := row[i].parseField(record[at], t.wants[i].as); err != nil {
+		if err := row[i].parseWant(record[at], &t.wants[i]); err != nil {
 			return &cellError{i, err}
 		}
 	}
@@ -92,6 +92,15 @@ func (t *csvReader) locate(column int, err error) error {
 	return t.place(err, at)
 }
 
+// parseWant parses a field, which may be empty where its column is optional.
+func (c *readCell) parseWant(field string, w *want) error {
+	if c.missing = w.optional && field == ""; c.missing {
+		c.text = ""
+		return nil
+	}
+	return c.parseField(field, w.as)
+}
+
 // parseField parses a field of comma-separated values.
 func (c *readCell) parseField(field string, as reading) (err error) {
 	switch as {
@@ -105,6 +114,16 @@ func (c *readCell) parseField(field string, as reading) (err error) {
 		err = c.parseID(field)
 	case asValue:
 		c.parseValue(field)
+	case asText:
+		if c.text != field {
+			c.text = strings.Clone(field) // of a record that is reused
+		}
+	case asBool:
+		err = c.parseBool(field)
+	case asFloat32:
+		c.float, err = strconv.ParseFloat(field, 32)
+	case asFloat64:
+		c.float, err = strconv.ParseFloat(field, 64)
 	}
 	return err
 }
@@ -114,6 +133,19 @@ func (c *readCell) parseValue(field string) {
 	if c.any = (Value{}); field != "" {
 		c.any = Value{Kind: TextValue, Text: strings.Clone(field)}
 	}
+}
+
+// parseBool parses true and false, in small letters or as Python writes them.
+func (c *readCell) parseBool(field string) error {
+	switch field {
+	case "true", "True":
+		c.setBool(true)
+	case "false", "False":
+		c.setBool(false)
+	default:
+		return fmt.Errorf("%.40q is neither true nor false", field)
+	}
+	return nil
 }
 
 // parseID parses an id, an integer if it is written like one, else a text.

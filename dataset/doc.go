@@ -36,6 +36,7 @@
 //	         [[{"id":..,"score" or "distance":..},..],..], or lists of ids
 //	tables   CSV, JSONL or Parquet with columns query, id, score or distance, perhaps rank:
 //	         a row for each query and atom; each query's by rank or score
+//	CSV      the columns of writeAnswersLong: a row for each query and vector, and count
 //	TREC     .trec .run .qrels: lines of query, Q0, document, rank, score and a name, or judgements
 //
 // What ids of npz, JSONL and Parquet are depends on [AnswersVersion].

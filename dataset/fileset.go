@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -47,6 +48,11 @@ func FindFiles(name string) (*FileSet, error) {
 	if err != nil {
 		return nil, located(name, -1, err)
 	}
+	return FileSetOf(name, paths)
+}
+
+// FileSetOf returns the set of files that were found otherwise, as in object storage, under a name.
+func FileSetOf(name string, paths []string) (*FileSet, error) {
 	set := &FileSet{Name: name}
 	for _, path := range paths {
 		set.Files = append(set.Files, PartFile{Path: path, Keys: PartitionKeys(path)})
@@ -100,11 +106,11 @@ func listedFiles(names string) (all []string, err error) {
 // matchedFiles returns the files that match a pattern, and those in the folders that do.
 func matchedFiles(pattern string) (all []string, err error) {
 	if strings.Contains(pattern, "**") {
-		return nil, errors.New("no pattern has **; the name of a folder stands for all files in it and in its folders")
+		return nil, errStars
 	}
 	matches, err := filepath.Glob(pattern)
 	if err != nil {
-		return nil, errors.New("the pattern is malformed")
+		return nil, errPattern
 	}
 	slices.SortFunc(matches, comparePaths)
 	for _, path := range matches {
@@ -118,7 +124,7 @@ func matchedFiles(pattern string) (all []string, err error) {
 		all = append(all, paths...)
 	}
 	if len(all) == 0 {
-		return nil, errors.New("no file matches the pattern")
+		return nil, errNoMatch
 	}
 	return all, nil
 }
@@ -145,20 +151,95 @@ func filesIn(folder string) (all []string, err error) {
 		case !info.Mode().IsRegular():
 			return fail(path, "is no plain file")
 		}
-		if f, _ := FormatOf(path); f == Unknown || codecOf(f).answersOnly {
-			return fail(path, "is of no format of vectors by its name, in a folder whose files are read as one; a pattern such as %s names those that are meant", filepath.Join(folder, "*.parquet"))
-		}
 		all = append(all, path)
-		return nil
+		return mayBePart(path, filepath.Join(folder, "*.parquet"))
 	})
 	if err != nil {
 		return nil, err
 	}
 	if len(all) == 0 {
-		return nil, errors.New("the folder has no files of vectors")
+		return nil, errNoFiles
 	}
 	slices.SortFunc(all, comparePaths)
 	return all, nil
+}
+
+var (
+	errNoFiles = errors.New("the folder has no files of vectors")
+	errNoMatch = errors.New("no file matches the pattern")
+	errPattern = errors.New("the pattern is malformed")
+	errStars   = errors.New("no pattern has **; the name of a folder stands for all files in it and in its folders")
+)
+
+// mayBePart refuses a file of a folder that has no format of vectors by its name; pattern is one that leaves such files out.
+func mayBePart(path, pattern string) error {
+	if f, _ := FormatOf(path); f == Unknown || codecOf(f).answersOnly {
+		return fail(path, "is of no format of vectors by its name, in a folder whose files are read as one; a pattern such as %s names those that are meant", pattern)
+	}
+	return nil
+}
+
+// FilesAmong returns which files FindFiles reads of a folder that is elsewhere, as in object storage, in their order. names are all
+// files in it and in its folders, relative to it, with slashes. folder is its name in errors, which are of type *Error.
+func FilesAmong(folder string, names []string) ([]string, error) {
+	chosen, err := partsAmong(folder, names, 0)
+	if err == nil && len(chosen) == 0 {
+		err = errNoFiles
+	}
+	return chosen, located(folder, -1, err)
+}
+
+// MatchesAmong returns which of names, all files of a place elsewhere, FindFiles reads for a pattern, in their order. Pattern and
+// names are relative to the same folder and have slashes; shown is what errors call the pattern. They are of type *Error.
+func MatchesAmong(shown, pattern string, names []string) ([]string, error) {
+	if strings.Contains(pattern, "**") {
+		return nil, located(shown, -1, errStars)
+	}
+	if _, err := path.Match(pattern, ""); err != nil {
+		return nil, located(shown, -1, errPattern)
+	}
+	depth := strings.Count(pattern, "/") + 1
+	var files, within []string
+	for _, name := range names {
+		parts := strings.Split(name, "/")
+		if len(parts) < depth || isAside(parts[depth-1]) {
+			continue
+		}
+		if ok, _ := path.Match(pattern, strings.Join(parts[:depth], "/")); !ok { // was tried
+			continue
+		}
+		if len(parts) == depth {
+			files = append(files, name)
+		} else {
+			within = append(within, name)
+		}
+	}
+	within, err := partsAmong(shown, within, depth)
+	if err == nil && len(files)+len(within) == 0 {
+		err = errNoMatch
+	}
+	if err != nil {
+		return nil, located(shown, -1, err)
+	}
+	files = append(files, within...)
+	slices.SortFunc(files, comparePaths)
+	return files, nil
+}
+
+// partsAmong returns the names of files of vectors in a folder, below its folders of this depth.
+func partsAmong(folder string, names []string, depth int) (chosen []string, err error) {
+	folder = strings.TrimSuffix(folder, "/")
+	for _, name := range names {
+		if slices.ContainsFunc(strings.Split(name, "/")[depth:], isAside) {
+			continue
+		}
+		if err := mayBePart(folder+"/"+name, folder+"/*.parquet"); err != nil {
+			return nil, err
+		}
+		chosen = append(chosen, name)
+	}
+	slices.SortFunc(chosen, comparePaths)
+	return chosen, nil
 }
 
 // isAside reports whether writers of tables give such names to what is no part of a table.

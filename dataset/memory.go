@@ -66,6 +66,9 @@ func (r *identified) IDs() []string { return r.last }
 func (r *identified) Change() Change        { return ChangeOf(r.Reader) }
 func (r *identified) RowChanges() []float64 { return RowChanges(r.Reader) }
 
+// Given is read by GivenOf.
+func (r *identified) Given() []float64 { return GivenOf(r.Reader) }
+
 func (r *identified) Read(dst []float32) (int, error) { return r.name(r.Reader.Read(dst)) }
 
 // name takes the ids of n rows that were read.

@@ -317,13 +317,17 @@ func KeepGiven(r Reader) Reader {
 }
 
 // GivenOf returns the rows of the last Read as they were given, valid until the next Read; nil if rows of r are not
-// rounded, or not kept. Vectors.Reader keeps those of float64 without being told.
+// rounded, or not kept. Vectors.Reader keeps those of float64 without being told, and so may a Reader of another package, by a method
+// Given.
 func GivenOf(r Reader) []float64 {
 	if n := narrowingOf(r); n != nil && n.keepsGiven {
 		return n.given
 	}
 	if v, ok := r.(*vectorsReader); ok {
 		return v.last.Float64s()
+	}
+	if own, ok := r.(interface{ Given() []float64 }); ok {
+		return own.Given()
 	}
 	return nil
 }

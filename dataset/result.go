@@ -117,6 +117,9 @@ func openTableResults(src *source, c *codec) (ResultReader, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.header && isOwnLong(all) {
+		return openOwnLong(t, src, all)
+	}
 	if arrays || listsIDs(all) {
 		return openAnswers(t, src, arrays)
 	}

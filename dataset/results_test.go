@@ -110,6 +110,8 @@ func assemble(t *testing.T, rs []Result, k int, ext string) (string, error) {
 		return path, WriteNPZ(Covering(spool, nil), k, f)
 	case ".parquet":
 		return path, WriteParquet(Covering(spool, nil), f)
+	case ".csv":
+		return path, writeAnswersLong(CSV, Covering(spool, nil), f)
 	case ".ivecs":
 		return path, AssembleIVecs(spool, k, f)
 	}
@@ -136,6 +138,7 @@ func TestAssembleRoundTrip(t *testing.T) {
 	}{
 		{".jsonl", -1, func(r Result) Result { return r }},
 		{".parquet", 2, uncertified},
+		{".csv", -1, uncertified},
 		{".npz", 2, uncertified},
 		{".ivecs", 2, func(r Result) Result { return Result{Query: r.Query, Rows: r.Rows} }},
 	} {

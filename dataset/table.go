@@ -86,6 +86,8 @@ type table struct {
 	// rows and width are the numbers of rows and of the values that a list has at most. Formats of arrays need
 	// them, and pad shorter lists to width with no value: -1, 2^64-1, -Inf or the empty text.
 	rows, width int64
+	// values says that the table is one of WriteValues.
+	values bool
 	// each calls do with every row, a cell for each column, and returns its first error. Whenever it is called, it
 	// passes on the same rows. A row is valid during the call.
 	each func(do func(row []tableCell) error) error

@@ -178,8 +178,8 @@ func TestFormatAdded(t *testing.T) {
 	if _, err := OpenLists(writeTemp(t, "a.parquet", "PAR1"), nil); err == nil || !strings.HasSuffix(err.Error(), "formats that do: npz, ivecs, jsonl, toy") {
 		t.Error(err)
 	}
-	if form, ok := AnswersFormOf("a.toy"); ok {
-		t.Errorf("answers, which are lists, are written as columns without lists: %+v", form)
+	if form, ok := AnswersFormOf("a.toy"); !ok || form.Matrix || form.Lines || form.Bare {
+		t.Errorf("answers as rows of each query and vector: %+v, %v", form, ok)
 	}
 }
 
@@ -187,7 +187,7 @@ func TestFormatAdded(t *testing.T) {
 func TestUses(t *testing.T) {
 	for use, want := range map[Use][]Format{
 		ColumnsRead: {NPZ, CSV, Parquet, Arrow, ArrowStream, JSONL}, AnswersRead: {NPY, NPZ, IVecs, IBin, CSV, Parquet, TREC, JSONL},
-		ListsRead: {NPZ, IVecs, JSONL}, AnswersWritten: {NPZ, IVecs, IBin, Parquet, JSONL}, WholeWritten: {NPZ, Parquet, JSONL},
+		ListsRead: {NPZ, IVecs, JSONL}, AnswersWritten: {NPZ, IVecs, IBin, CSV, Parquet, JSONL}, WholeWritten: {NPZ, CSV, Parquet, JSONL},
 		ScoresWritten: {FVecs, FBin}, EdgesWritten: {NPZ, CSV, Parquet, JSONL}, RowsWritten: {NPZ, CSV, Parquet, JSONL},
 		LabelsWritten: {NPY, NPZ, CSV, Parquet, JSONL},
 	} {
@@ -196,7 +196,7 @@ func TestUses(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]AnswersForm{
-		"a.jsonl": {Format: JSONL, Lines: true}, "a.npz": {Format: NPZ, Matrix: true}, "a.parquet": {Format: Parquet},
+		"a.jsonl": {Format: JSONL, Lines: true}, "a.npz": {Format: NPZ, Matrix: true}, "a.parquet": {Format: Parquet}, "a.csv": {Format: CSV},
 		"a.ivecs": {Format: IVecs, Bare: true, Matrix: true}, "a.ibin": {Format: IBin, Bare: true}, "a.neighbors.ibin": {Format: IBin, Bare: true, Matrix: true},
 	} {
 		form, ok := AnswersFormOf(name)

@@ -43,9 +43,9 @@ func (u Use) has(c *codec) bool {
 	case ListsRead:
 		return c.lists != nil
 	case AnswersWritten:
-		return c.bare != nil || u.written(c) >= listColumns
+		return c.bare != nil || u.written(c) >= flatColumns
 	case WholeWritten:
-		return u.written(c) >= listColumns
+		return u.written(c) >= flatColumns
 	case ScoresWritten:
 		return c.scores != nil
 	case EdgesWritten:
@@ -56,12 +56,12 @@ func (u Use) has(c *codec) bool {
 	if u == ValuesWritten {
 		return c.write != nil && c.names == namedColumns
 	}
-	return c.write != nil
+	return c.write != nil && !c.valuesOnly
 }
 
 // written is the most that tables of c's format hold; oneColumn for none.
 func (Use) written(c *codec) shape {
-	if c.write == nil {
+	if c.write == nil || c.valuesOnly {
 		return oneColumn
 	}
 	return c.writes
@@ -110,6 +110,8 @@ func (f *AnswersForm) Assemble(spool io.ReadSeeker, covers json.RawMessage, k in
 		return f.write(spool, k, out)
 	case f.Matrix:
 		return writeAnswerArrays(f.Format, each, k, out)
+	case codecOf(f.Format).writes < listColumns:
+		return writeAnswersLong(f.Format, each, out)
 	default:
 		return writeAnswerRows(f.Format, each, out)
 	}

@@ -13,7 +13,7 @@ type ValueColumn struct {
 	Kind ValueKind // of all its values that are no NullValue
 }
 
-// Fact is what a file says of all its rows, where its format has room for it: the metadata of Parquet.
+// Fact is what a file says of all its rows, where its format has room for it: the metadata of Parquet and Arrow.
 type Fact struct{ Name, Text string }
 
 // WriteValues writes a table of values of any kinds, a row for each that each passes on, in one of
@@ -22,13 +22,14 @@ type Fact struct{ Name, Text string }
 //
 //	Parquet  int64, double, float, string, boolean, timestamp in microseconds of UTC, list of string; null where there is
 //	         no value
+//	Arrow    the same, as a file or a stream
 //	JSONL    fields without a value are left out; times are texts of RFC 3339. NaN is no value, and an infinity an error
 //	CSV      an empty cell where there is no value, "" is an empty text; times are texts of RFC 3339. Lists are an error
 func WriteValues(out io.Writer, format Format, columns []ValueColumn, facts []Fact, each func(do func(row []Value) error) error) error {
 	if !ValuesWritten.has(codecOf(format)) {
 		return fmt.Errorf("rows are not written as %s; formats that are: %s", format, formatsThat(ValuesWritten.has))
 	}
-	t := &table{name: "row"}
+	t := &table{name: "row", values: true}
 	for _, c := range columns {
 		of, ok := c.column()
 		if !ok {

@@ -60,12 +60,19 @@ c",true,2023-11-14T22:13:20.123456Z
 		}
 	}
 
-	path := filepath.Join(t.TempDir(), "rows.parquet")
+	for ending, format := range map[string]Format{".parquet": Parquet, ".arrow": Arrow, ".arrows": ArrowStream} {
+		readValuesBack(t, filepath.Join(t.TempDir(), "rows"+ending), format, columns, rows, each)
+	}
+}
+
+// readValuesBack writes a table to a file, and compares what is read with the rows.
+func readValuesBack(t *testing.T, path string, format Format, columns []ValueColumn, rows [][]Value, each func(do func(row []Value) error) error) {
+	t.Helper()
 	f, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(WriteValues(f, Parquet, columns, []Fact{{"who", "me"}}, each), f.Close()); err != nil {
+	if err := errors.Join(WriteValues(f, format, columns, []Fact{{"who", "me"}}, each), f.Close()); err != nil {
 		t.Fatal(err)
 	}
 	var names []string
@@ -83,11 +90,11 @@ c",true,2023-11-14T22:13:20.123456Z
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("row %d: %s", i, diff)
+			t.Errorf("%s: row %d: %s", format, i, diff)
 		}
 	}
 	if _, err := r.Next(); err != io.EOF {
-		t.Errorf("after the last row: %v", err)
+		t.Errorf("%s: after the last row: %v", format, err)
 	}
 }
 

@@ -27,13 +27,21 @@ func Sample(ctx context.Context, e *batch.Engine, o PairOptions) (*Density, erro
 		return nil, err
 	}
 	d := &Density{N: c.N, Limit: maxLimit}
+	row := func(i int) int { return i }
+	if o.Filter != nil {
+		if err := checkFilter(o.Filter, c.N, 1); err != nil {
+			return nil, err
+		}
+		d.N = len(o.Filter)
+		row = func(i int) int { return int(o.Filter[i]) }
+	}
 	req.Limit, req.ExcludeSelf = maxLimit, true
-	n := min(c.N, sampleRows, max(1, queryBytes/(4*c.Dim)))
+	n := min(d.N, sampleRows, max(1, queryBytes/(4*c.Dim)))
 	r := rand.New(rand.NewPCG(c.Seed, 0x7061697273)) // "pairs"
 	for range n {
-		row := r.IntN(c.N)
-		req.Selves = append(req.Selves, int64(row))
-		addQuery(&req, c, row)
+		self := row(r.IntN(d.N))
+		req.Selves = append(req.Selves, int64(self))
+		addQuery(&req, c, self)
 	}
 	resp, err := e.Search(ctx, req)
 	if err != nil {

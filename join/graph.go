@@ -31,6 +31,9 @@ type GraphOptions struct {
 	// each pair once takes 12 bytes for each of the neighbours, and codes in another order.
 	Memory int64
 	Way    Way
+	// Filter, if not nil, lists the row numbers of the only atoms that take part, ascending and at least two. The others have
+	// rows without neighbours. Atoms are then searched one by one.
+	Filter []int64
 }
 
 // Way is how the atoms of a graph are searched.
@@ -83,8 +86,15 @@ func NewGraph(e *batch.Engine, o GraphOptions) (*Graph, error) {
 	if o.Threads <= 0 {
 		o.Threads = runtime.GOMAXPROCS(0)
 	}
-	o.K, o.Method, o.Way = min(o.K, c.N-1), cmp.Or(o.Method, batch.Certain), cmp.Or(o.Way, ByCost)
-	g := &Graph{engine: e, c: c, o: o, req: batch.Request{K: o.K, Method: o.Method, Delta: o.Delta, Epsilon: o.Epsilon, Published: o.Published, ExcludeSelf: true, Part: true, Stored: true, SearchScores: true}}
+	atoms := c.N
+	if o.Filter != nil {
+		if err := checkFilter(o.Filter, c.N, 2); err != nil {
+			return nil, err
+		}
+		atoms = len(o.Filter)
+	}
+	o.K, o.Method, o.Way = min(o.K, atoms-1), cmp.Or(o.Method, batch.Certain), cmp.Or(o.Way, ByCost)
+	g := &Graph{engine: e, c: c, o: o, req: batch.Request{K: o.K, Method: o.Method, Delta: o.Delta, Epsilon: o.Epsilon, Published: o.Published, Filter: o.Filter, ExcludeSelf: true, Part: true, Stored: true, SearchScores: true}}
 	if !slices.Contains(Ways(), o.Way) {
 		return nil, refuse("way", "%q is none of %q", o.Way, Ways())
 	}
@@ -114,6 +124,8 @@ func (g *Graph) K() int { return g.o.K }
 // pairable returns an error if pairs cannot be searched.
 func (g *Graph) pairable() error {
 	switch {
+	case g.o.Filter != nil:
+		return errors.New("filter: pairs are searched of all vectors")
 	case g.o.Method != batch.Certain:
 		return fmt.Errorf("method %s: pairs are searched by method certain", g.o.Method)
 	case !g.c.Coded() || g.c.R == 0 || g.o.K > g.c.N/64:
@@ -217,8 +229,11 @@ func (g *Graph) Search(ctx context.Context, first int64, rows int) (*Block, erro
 		return nil, err
 	}
 	search := g.searchRows
-	if g.triangle != nil {
+	switch {
+	case g.triangle != nil:
 		search = g.searchPairs
+	case g.o.Filter != nil:
+		search = g.searchAllowed
 	}
 	b, err := search(ctx, first, rows)
 	if err != nil {
@@ -248,14 +263,70 @@ func (g *Graph) searchRows(ctx context.Context, first int64, rows int) (*Block, 
 	}
 	b := &Block{Response: resp}
 	for j := range resp.Answers {
-		a := &resp.Answers[j]
-		b.Atoms = append(b.Atoms, first+int64(j))
-		for i, score := range a.SearchScores {
-			a.SearchScores[i] = g.c.Metric.Shown(score)
-		}
-		b.Results = append(b.Results, dataset.Result{Query: first + int64(j), Rows: a.IDs, Scores: a.Scores, Scores64: a.SearchScores, Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact})
+		b.add(g.c.Metric, first+int64(j), &resp.Answers[j])
 	}
 	return b, nil
+}
+
+// add adds the row of an atom, which is its answer.
+func (b *Block) add(m collection.Metric, row int64, a *batch.Answer) {
+	b.Atoms = append(b.Atoms, row)
+	for i, score := range a.SearchScores {
+		a.SearchScores[i] = m.Shown(score)
+	}
+	b.Results = append(b.Results, dataset.Result{Query: row, Rows: a.IDs, Scores: a.Scores, Scores64: a.SearchScores, Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact})
+}
+
+// searchAllowed is Search of the atoms that a filter allows. The rows of others have no neighbours.
+func (g *Graph) searchAllowed(ctx context.Context, first int64, rows int) (*Block, error) {
+	from, _ := slices.BinarySearch(g.o.Filter, first)
+	end, _ := slices.BinarySearch(g.o.Filter, first+int64(rows))
+	selves := g.o.Filter[from:end]
+	b := &Block{Response: &batch.Response{}}
+	if len(selves) > 0 {
+		req := g.req
+		req.Selves = selves
+		for _, row := range selves {
+			addQuery(&req, g.c, int(row))
+		}
+		resp, err := g.engine.Search(ctx, req)
+		var invalid *batch.RequestError
+		if errors.As(err, &invalid) && invalid.Query >= 0 {
+			return nil, fmt.Errorf("row %d (0-based): %w", selves[invalid.Query], invalid.Err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		b.Response = resp
+	}
+	for row := first; row < first+int64(rows); row++ {
+		if len(selves) > 0 && selves[0] == row {
+			b.add(g.c.Metric, row, &b.Response.Answers[len(b.Atoms)])
+			selves = selves[1:]
+			continue
+		}
+		b.Results = append(b.Results, dataset.Result{Query: row, Rows: []int64{}, Scores: []float32{}, Scores64: []float64{}, Exact: true})
+	}
+	return b, nil
+}
+
+// checkFilter refuses a filter that allows fewer atoms than are needed, or does not list rows of n atoms in ascending order.
+func checkFilter(rows []int64, n, needed int) error {
+	refuse := func(format string, args ...any) error {
+		return &batch.RequestError{Field: "filter", Query: -1, Err: fmt.Errorf(format, args...)}
+	}
+	for i, row := range rows {
+		switch {
+		case row < 0 || row >= int64(n):
+			return refuse("entry %d: row %d of %d", i, row, n)
+		case i > 0 && row <= rows[i-1]:
+			return refuse("entry %d: row %d after row %d; rows ascend", i, row, rows[i-1])
+		}
+	}
+	if len(rows) < needed {
+		return refuse("allows %d of the vectors, and at least %d are compared", len(rows), needed)
+	}
+	return nil
 }
 
 // searchPairs is Search where each pair is searched once.
@@ -358,7 +429,7 @@ func (g *Graph) Each(ctx context.Context, progress func(done, total int64), do f
 			}
 		}
 		if progress != nil {
-			progress(cert.Rows, n)
+			progress(g.done, n)
 		}
 	}
 	if g.triangle == nil {

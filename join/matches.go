@@ -35,14 +35,26 @@ type Matches struct {
 	Work   PairWork
 }
 
-// Costs by which a group is scanned here, row by row in float64, or searched by an engine of its own, in ns of a core, by
-// BenchmarkMatch. Either way the answers are the same.
+// Costs by which a group is scanned here, by products in float32 first or row by row in float64, or searched by an engine of
+// its own, in ns of a core, by BenchmarkMatch. Either way the answers are the same.
 const (
-	scanRow, scanCoordinate       = 4, .13     // of each pair
-	searchGroup                   = 40000      // of a group whose engine is there
-	openGroup                     = 40000      // of one whose engine is not
-	searchQuery, searchCoordinate = 3000, .022 // of each query, and of each pair
+	scanRow, scanCoordinate       = 4, .13    // of each pair
+	siftCoordinate                = .2        // of each row of the group
+	siftQuery, siftFound          = 1500, 30  // of each query, and of each row that it asks for
+	siftRow, siftProduct          = 2.5, .025 // of each pair
+	searchGroup                   = 50000     // of a group whose engine is there
+	openGroup                     = 50000     // of one whose engine is not
+	searchQuery, searchCoordinate = 8000, .03 // of each query, and of each pair
 )
+
+// scanCost is what a scan of queries of a group takes.
+func (r *Right) scanCost(rows, queries int) float64 {
+	dim, pairs := float64(r.c.Dim), float64(rows)*float64(queries)
+	if !r.sifts(rows, queries) {
+		return pairs * (scanRow + dim*scanCoordinate)
+	}
+	return float64(rows)*dim*siftCoordinate + float64(queries)*(siftQuery+siftFound*float64(r.o.Request.K)) + pairs*(siftRow+dim*siftProduct)
+}
 
 // alone is from how many coordinates of pairs on a group is searched by all threads, and not beside others.
 const alone = 1 << 28
@@ -55,7 +67,7 @@ func (r *Right) scanPays(g int32, queries int) bool {
 	if r.engines[g] == nil && r.size(g) < r.c.N {
 		search += openGroup
 	}
-	return pairs*(scanRow+dim*scanCoordinate) < search
+	return r.scanCost(r.size(g), queries) < search
 }
 
 // extent is where the matches of a row are: in the memory of a goroutine.
@@ -79,23 +91,24 @@ type share struct {
 // matching is one call of Match.
 type matching struct {
 	*Right
-	left  LeftRows
-	order []int32  // rows of the left table by group
-	spans []extent // by row of the left table
-	mu    sync.Mutex
-	out   *Matches // whose Work belongs to mu
+	left    LeftRows
+	order   []int32   // rows of the left table by group
+	spans   []extent  // by row of the left table
+	squares []float64 // squared norms of the rows of the left table
+	mu      sync.Mutex
+	out     *Matches // whose Work belongs to mu
 }
 
 // Match finds what rows of the left table join with. Errors that a row causes are *RowError.
 func (r *Right) Match(ctx context.Context, left LeftRows) (*Matches, error) {
 	m := len(left.Queries) / r.c.Dim
+	w := &matching{Right: r, left: left, spans: make([]extent, m), squares: make([]float64, m), out: &Matches{Lims: make([]int, m+1)}}
 	for j, kern := 0, simd.Best(); j < m; j++ { // whether or not a row of the right table has its key
 		q := left.Queries[j*r.c.Dim:][:r.c.Dim]
-		if qq := kern.SumSquares(q); qq-qq != 0 {
+		if w.squares[j] = kern.SumSquares(q); w.squares[j]-w.squares[j] != 0 {
 			return nil, &RowError{Row: left.First + int64(j), Err: notFinite(q)}
 		}
 	}
-	w := &matching{Right: r, left: left, spans: make([]extent, m), out: &Matches{Lims: make([]int, m+1)}}
 	w.out.Work.Add(&PairWork{}) // makes the maps
 	var scanned, searched []share
 	for _, s := range w.shares(m) {
@@ -125,20 +138,33 @@ func (r *Right) Match(ctx context.Context, left LeftRows) (*Matches, error) {
 // shares sorts the rows of the left table by group.
 func (w *matching) shares(m int) (all []share) {
 	w.order = make([]int32, m)
-	for j := range w.order {
-		w.order[j] = int32(j)
-	}
 	if w.left.Groups == nil {
+		for j := range w.order {
+			w.order[j] = int32(j)
+		}
 		return []share{{0, 0, m}}
 	}
-	slices.SortStableFunc(w.order, func(a, b int32) int { return cmp.Compare(w.left.Groups[a], w.left.Groups[b]) })
-	for lo := 0; lo < m; {
-		g, hi := w.left.Groups[w.order[lo]], lo+1
-		for hi < m && w.left.Groups[w.order[hi]] == g {
-			hi++
+	last := w.Groups() // stands for all groups that are not there
+	place := func(g int32) int {
+		if g < 0 || int(g) > last {
+			return last
 		}
-		all = append(all, share{g, lo, hi})
-		lo = hi
+		return int(g)
+	}
+	ends := make([]int, last+1)
+	for _, g := range w.left.Groups {
+		ends[place(g)]++
+	}
+	at := 0
+	for g, n := range ends {
+		if n > 0 {
+			all = append(all, share{int32(g), at, at + n})
+		}
+		ends[g], at = at, at+n
+	}
+	for j, g := range w.left.Groups {
+		w.order[ends[place(g)]] = int32(j)
+		ends[place(g)]++
 	}
 	return all
 }
@@ -267,6 +293,7 @@ func (w *matching) scan(ctx context.Context, shares []share) error {
 		return nil
 	}
 	var next atomic.Int64
+	shares = divided(shares)
 	ends := together(w.Right, shares)
 	workers, ctx := errgroup.WithContext(ctx)
 	for range min(max(1, w.o.Threads), len(ends), runtime.GOMAXPROCS(0)) {
@@ -295,6 +322,20 @@ func (w *matching) scan(ctx context.Context, shares []share) error {
 	return workers.Wait()
 }
 
+// divided cuts shares of many rows of the left table, so that several goroutines can scan them.
+func divided(shares []share) (all []share) {
+	for _, s := range shares {
+		for ; s.hi-s.lo >= 2*siftedTogether; s.lo += siftedTogether {
+			all = append(all, share{s.group, s.lo, s.lo + siftedTogether})
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// siftedTogether is how many queries a goroutine compares with the rows of a group, whose products it prepares for them.
+const siftedTogether = 256
+
 // together returns where consecutive shares that a goroutine takes at once end.
 func together(r *Right, shares []share) (ends []int) {
 	pairs := 0
@@ -316,6 +357,7 @@ type scanner struct {
 	best   []uint32 // of a query, ascending by rank
 	scores []float64
 	to     *found
+	narrow products
 }
 
 func newScanner(w *matching, longest int) *scanner {
@@ -325,13 +367,17 @@ func newScanner(w *matching, longest int) *scanner {
 	}
 	return &scanner{
 		matching: w, kern: simd.Best(), wide: make([]float64, w.c.Dim), sums: make([]float64, longest), rows: make([]uint32, longest),
-		best: make([]uint32, 0, k+1), scores: make([]float64, 0, k+1), to: &found{},
+		best: make([]uint32, 0, k+1), scores: make([]float64, 0, k+1),
 	}
 }
 
-// scan scores the pairs of a share.
+// scan scores the pairs of a share: all, or of most rows no more than products in float32.
 func (t *scanner) scan(s share) error {
 	start, n, dim := t.starts[s.group], t.size(s.group), t.c.Dim
+	if t.sifts(n, s.hi-s.lo) && t.narrow.begin(t, start, n) {
+		t.sift(s)
+		return nil
+	}
 	rows, sums := t.rows[:n], t.sums[:n]
 	for i := range rows {
 		rows[i] = uint32(start + i)
@@ -342,17 +388,64 @@ func (t *scanner) scan(s share) error {
 			t.wide[d] = float64(x)
 		}
 		t.c.Sums(t.kern, sums, rows, t.wide, i > 0)
-		qq := t.kern.SumSquares(q)
-		t.c.ScoresOf(sums, rows, qq, 1)
+		t.c.ScoresOf(sums, rows, t.squares[j], 1)
 		t.keep(sums)
-		at := len(t.to.rows)
-		for _, b := range t.best {
-			t.to.rows = append(t.to.rows, t.number(start+int(b)))
-		}
-		t.to.scores = append(t.to.scores, t.scores...)
-		t.spans[j] = extent{t.to, at, len(t.to.rows)}
+		t.found(j, rows)
 	}
 	return nil
+}
+
+// found notes that best, which are places in rows, are the matches of row j of the left table.
+func (t *scanner) found(j int32, rows []uint32) {
+	if t.to == nil || len(t.to.rows)+len(t.best) > cap(t.to.rows) { // what is there stays where it is
+		n := max(foundTogether, len(t.best))
+		t.to = &found{make([]int64, 0, n), make([]float64, 0, n)}
+	}
+	at := len(t.to.rows)
+	for _, b := range t.best {
+		t.to.rows = append(t.to.rows, t.number(int(rows[b])))
+	}
+	t.to.scores = append(t.to.scores, t.scores...)
+	t.spans[j] = extent{t.to, at, len(t.to.rows)}
+}
+
+// foundTogether is how many matches memory is taken for at a time.
+const foundTogether = 1 << 14
+
+// sift is scan by products first, for several queries at a time.
+func (t *scanner) sift(s share) {
+	p, start, n, dim := &t.narrow, t.starts[s.group], t.size(s.group), t.c.Dim
+	for lo := s.lo; lo < s.hi; lo += multiplied {
+		block := t.order[lo:min(lo+multiplied, s.hi)]
+		p.queries = p.queries[:0]
+		for _, j := range block {
+			p.queries = append(p.queries, t.left.Queries[int(j)*dim:][:dim]...)
+		}
+		p.multiply(t.kern, len(block))
+		for e, j := range block {
+			q := p.queries[e*dim:][:dim]
+			qq := t.squares[j]
+			rows := t.rows[:n]
+			if p.pass(t.kern, e, qq, t.floor) {
+				rows = rows[:len(p.passed)]
+				for i, r := range p.passed {
+					rows[i] = uint32(start) + r
+				}
+			} else {
+				for i := range rows {
+					rows[i] = uint32(start + i)
+				}
+			}
+			for d, x := range q {
+				t.wide[d] = float64(x)
+			}
+			sums := t.sums[:len(rows)]
+			t.c.Sums(t.kern, sums, rows, t.wide, true)
+			t.c.ScoresOf(sums, rows, qq, 1)
+			t.keep(sums)
+			t.found(j, rows)
+		}
+	}
 }
 
 // notFinite names the value of a row that is not.

@@ -30,6 +30,8 @@ type PairOptions struct {
 	// has one, as its own rows are. Otherwise searches make them so. For a collection of float64 the rows
 	// are always as they were given, also by dataset.GivenOf.
 	Stored bool
+	// Filter, if not nil, lists the row numbers of the only atoms of the collection that are in pairs, ascending and at least one.
+	Filter []int64
 }
 
 const (
@@ -65,6 +67,9 @@ type PairSource struct {
 	limit  int // of a row's first search
 	rows   int // most of a search
 	pairs  int // after which a block ends
+
+	// order are the atoms that are compared with each other, in internal order.
+	order []uint32
 
 	next    int64 // row of the next search
 	first   int64 // row of answers[0]
@@ -102,11 +107,32 @@ func TablePairs(e *batch.Engine, other dataset.Reader, o PairOptions, d *Density
 func newPairSource(e *batch.Engine, o PairOptions, d *Density) (*PairSource, error) {
 	c := e.Collection()
 	req, err := o.request(c.Metric)
+	if err == nil && o.Filter != nil {
+		err = checkFilter(o.Filter, c.N, 1)
+	}
 	if err != nil {
 		return nil, err
 	}
 	req.Reaching = d.reaching()
-	return &PairSource{engine: e, c: c, req: req, limit: d.limit(), pairs: blockPairs, rows: min(cmp.Or(o.Rows, maxBlock), maxBlock)}, nil
+	return &PairSource{engine: e, c: c, req: req, order: o.allowed(c), limit: d.limit(), pairs: blockPairs, rows: min(cmp.Or(o.Rows, maxBlock), maxBlock)}, nil
+}
+
+// allowed returns the atoms that the filter allows, in internal order.
+func (o *PairOptions) allowed(c *collection.Collection) []uint32 {
+	if o.Filter == nil {
+		return c.Order
+	}
+	in := make([]bool, c.N)
+	for _, row := range o.Filter {
+		in[row] = true
+	}
+	order := make([]uint32, 0, len(o.Filter))
+	for _, row := range c.Order {
+		if in[row] {
+			order = append(order, row)
+		}
+	}
+	return order
 }
 
 // most is the number of rows that may be searched together with a limit.
@@ -136,15 +162,15 @@ func (o *PairOptions) request(m collection.Metric) (batch.Request, error) {
 	if err := o.Check(m); err != nil {
 		return batch.Request{}, err
 	}
-	return batch.Request{Method: cmp.Or(o.Method, batch.Certain), Delta: o.Delta, MinScore: &o.MinScore, Part: true, Stored: true, SearchScores: true}, nil
+	return batch.Request{Method: cmp.Or(o.Method, batch.Certain), Delta: o.Delta, MinScore: &o.MinScore, Filter: o.Filter, Part: true, Stored: true, SearchScores: true}, nil
 }
 
 // Skip skips the first rows.
 func (s *PairSource) Skip(ctx context.Context, rows int64) error {
 	s.next = rows
 	if s.other == nil {
-		if rows > int64(s.c.N) {
-			return fmt.Errorf("%d rows of %d", rows, s.c.N)
+		if rows > int64(len(s.order)) {
+			return fmt.Errorf("%d rows of %d", rows, len(s.order))
 		}
 		return nil
 	}
@@ -193,7 +219,7 @@ func (s *PairSource) Next(ctx context.Context) (PairBlock, int, error) {
 // densePulls is how many coordinates comparing a row with the atoms that it could make a pair with
 // reads, each pair being compared once.
 func (s *PairSource) densePulls(row int64) int64 {
-	atoms := int64(s.c.N)
+	atoms := int64(len(s.order))
 	if s.other == nil {
 		atoms -= row + 1
 	}
@@ -230,9 +256,9 @@ func (s *PairSource) load(ctx context.Context) (int, error) {
 	if s.other != nil {
 		return s.read(ctx, s.most(s.limit))
 	}
-	n := int(min(int64(s.most(s.limit)), int64(s.c.N)-s.next))
+	n := int(min(int64(s.most(s.limit)), int64(len(s.order))-s.next))
 	own := batch.Request{Queries: s.queries[:0], Queries64: s.given[:0]}
-	for _, row := range s.c.Order[s.next:][:n] {
+	for _, row := range s.order[s.next:][:n] {
 		addQuery(&own, s.c, int(row))
 	}
 	s.queries, s.given = own.Queries, own.Queries64
@@ -279,7 +305,7 @@ func (s *PairSource) ask(ctx context.Context, queries []float32, given []float64
 	if s.other == nil {
 		req.ExcludeSelf, req.LaterOnly, req.Selves = true, true, make([]int64, len(queries)/s.c.Dim)
 		for j := range req.Selves {
-			req.Selves[j] = int64(s.c.Order[number(j)])
+			req.Selves[j] = int64(s.order[number(j)])
 		}
 	}
 	if limit < s.c.N {
@@ -290,7 +316,7 @@ func (s *PairSource) ask(ctx context.Context, queries []float32, given []float64
 	if errors.As(err, &invalid) && invalid.Query >= 0 {
 		row := number(invalid.Query)
 		if s.other == nil {
-			row = int64(s.c.Order[row])
+			row = int64(s.order[row])
 		}
 		return nil, &RowError{Row: row, Err: invalid.Err}
 	}
@@ -350,7 +376,7 @@ func (s *PairSource) searchAgain(ctx context.Context) (searched int, err error) 
 func (s *PairSource) appendPairs(pairs []dataset.Pair, row int64, a *batch.Answer) []dataset.Pair {
 	self := row
 	if s.other == nil {
-		self = int64(s.c.Order[row])
+		self = int64(s.order[row])
 	}
 	for i, id := range a.IDs {
 		p := dataset.Pair{A: id, B: self, Score: a.Scores[i], Score64: s.c.Metric.Shown(a.SearchScores[i])}

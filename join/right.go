@@ -54,7 +54,7 @@ func (o *RightOptions) Check() error {
 
 // CountGroups returns how many rows are in each group, of those from 0 on, for RightOptions.Left.
 func CountGroups(groups []int32) []int64 {
-	var counts []int64
+	counts := []int64{}
 	for _, g := range groups {
 		if g < 0 {
 			continue
@@ -159,12 +159,21 @@ func NewRight(e *batch.Engine, rows []int64, starts []int, o RightOptions) (*Rig
 	return r, nil
 }
 
-// Groups is how many groups there are.
-func (r *Right) Groups() int { return len(r.starts) - 1 }
+// Groups is how many groups have rows of both tables; of the right one, if nobody knows those of the left.
+func (r *Right) Groups() int {
+	n := 0
+	for g := range len(r.starts) - 1 {
+		if r.o.Left != nil && (g >= len(r.o.Left) || r.o.Left[g] == 0) || r.starts[g] == r.starts[g+1] {
+			continue
+		}
+		n++
+	}
+	return n
+}
 
 // size is how many rows are in a group, 0 of one that is not there.
 func (r *Right) size(g int32) int {
-	if g < 0 || int(g) >= r.Groups() {
+	if g < 0 || int(g) >= len(r.starts)-1 {
 		return 0
 	}
 	return r.starts[g+1] - r.starts[g]

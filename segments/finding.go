@@ -90,8 +90,14 @@ func (f *finding) certify(q *question, a *batch.Answer) {
 // answer returns the answer to query i of the walk.
 func (w *walk) answer(i int) batch.Answer {
 	f := &w.found[i]
+	if f.scores == nil {
+		f.scores = []float64{} // as an engine's answer without atoms has
+	}
 	a := batch.Answer{IDs: f.ids, Scores: make([]float32, len(f.ids)), SearchScores: f.scores, Certificate: f.cert}
 	collection.ShowAll(w.s.set.o.Collection.Metric, a.Scores, f.scores)
+	if a.SearchScores == nil { // none, and asked for
+		a.SearchScores = []float64{}
+	}
 	a.Limited = w.k == 0 && w.req.Limit > 0 && len(f.ids) >= w.req.Limit
 	c := &a.Certificate
 	c.Candidates = w.candidates(i, f.ids)

@@ -43,6 +43,7 @@ func newBackend(t testing.TB) backend.Backend {
 type model struct {
 	dim  int
 	rows map[int64][]float32
+	wide map[int64][]float64 // of a set of float64, whose rows are rounded in rows; else nil
 	// years are the values of a column, those of later writes other ones; nil: the set has none.
 	years  map[int64]int
 	writes int
@@ -54,12 +55,27 @@ func (m *model) ids() []int64 { return slices.Sorted(maps.Keys(m.rows)) }
 // upsert writes to the set and to the model.
 func (m *model) upsert(t fataler, s *Set, ids []int64, rows []float32) {
 	t.Helper()
+	m.write(t, s, ids, values{narrow: rows})
+}
+
+// write is upsert of rows of either type.
+func (m *model) write(t fataler, s *Set, ids []int64, rows values) {
+	t.Helper()
 	replaced, want := 0, 0
 	for i, id := range ids {
 		if m.rows[id] != nil {
 			want++
 		}
-		m.rows[id] = slices.Clone(rows[i*m.dim : (i+1)*m.dim])
+		own := rows.slice(i*m.dim, (i+1)*m.dim)
+		if m.wide != nil {
+			m.wide[id] = own.float64s()
+		}
+		m.rows[id] = make([]float32, m.dim)
+		v, err := own.vectors(m.dim)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v.Read32(m.rows[id], 0)
 	}
 	var described *columns.Columns
 	if m.writes++; m.years != nil {
@@ -70,7 +86,12 @@ func (m *model) upsert(t fataler, s *Set, ids []int64, rows []float32) {
 		}
 		described, _ = columns.New(columns.Of("year", years))
 	}
-	replaced, err := s.UpsertColumns(ids, rows, dataset.Change{}, described)
+	var err error
+	if rows.wide != nil {
+		replaced, err = s.UpsertFloat64(ids, rows.wide, dataset.Change{}, described)
+	} else {
+		replaced, err = s.UpsertColumns(ids, rows.narrow, dataset.Change{}, described)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,6 +108,7 @@ func (m *model) delete(t fataler, s *Set, ids []int64) {
 		if m.rows[id] != nil {
 			want++
 			delete(m.rows, id)
+			delete(m.wide, id)
 		}
 	}
 	deleted, err := s.Delete(ids)
@@ -109,15 +131,23 @@ type block struct {
 func (m *model) block(t fataler, b backend.Backend, o collection.Options) *block {
 	t.Helper()
 	one := &block{ids: m.ids(), at: map[int64]int64{}}
-	var rows []float32
+	var rows values
 	for row, id := range one.ids {
-		rows = append(rows, m.rows[id]...)
+		if m.wide != nil {
+			rows.wide = append(rows.wide, m.wide[id]...)
+		} else {
+			rows.narrow = append(rows.narrow, m.rows[id]...)
+		}
 		one.at[id] = int64(row)
 	}
 	if len(one.ids) == 0 {
 		return nil
 	}
-	c, err := collection.Build(context.Background(), rows, m.dim, &o)
+	v, err := rows.vectors(m.dim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := collection.BuildVectors(context.Background(), v, &o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/columns"
+	"thresher/dataset"
 	_ "thresher/internal/draws"
 	"thresher/internal/vectors"
 )
@@ -26,7 +27,7 @@ type history struct {
 	*rapid.T
 	set  *Set
 	held *model
-	pool []float32 // of rows, many of which score alike
+	pool values // of rows, many of which score alike; of float64 many differ in what float32 does not hold
 }
 
 // drawIDs draws some ids, each once.
@@ -35,13 +36,25 @@ func (h *history) drawIDs(name string, most int) []int64 {
 }
 
 // drawRows draws rows of the pool.
-func (h *history) drawRows(n int) (rows []float32) {
+func (h *history) drawRows(n int) (rows values) {
 	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(h.T, "rows"), 0))
 	for range n {
-		at := r.IntN(len(h.pool)/drawnDim) * drawnDim
-		rows = append(rows, h.pool[at:at+drawnDim]...)
+		at := r.IntN(h.pool.len()/drawnDim) * drawnDim
+		rows = rows.with(h.pool.slice(at, at+drawnDim))
 	}
 	return rows
+}
+
+// wide returns a pool of float64 of the rows of one of float32: at an offset, and each with copies that differ from it by less than a step of
+// float32.
+func wide(pool []float32, offset float64) (all values) {
+	r := vectors.Rand(9)
+	for range 3 {
+		for _, x := range pool {
+			all.wide = append(all.wide, offset+float64(x)+1e-9*float64(r.IntN(3)))
+		}
+	}
+	return all
 }
 
 // step does one thing.
@@ -49,7 +62,7 @@ func (h *history) step() {
 	switch rapid.SampledFrom([]int{0, 1, 2, 3, 4, 5, 5, 5, 6, 7, 8, 9}).Draw(h.T, "step") {
 	case 0, 1, 2, 3:
 		ids := h.drawIDs("upsert", 40)
-		h.held.upsert(h.T, h.set, ids, h.drawRows(len(ids)))
+		h.held.write(h.T, h.set, ids, h.drawRows(len(ids)))
 	case 4:
 		h.held.delete(h.T, h.set, h.drawIDs("delete", 30))
 	case 5: // a merge with writes meanwhile
@@ -64,7 +77,7 @@ func (h *history) step() {
 			return
 		}
 		ids := h.drawIDs("meanwhile", 30)
-		h.held.upsert(h.T, h.set, ids, h.drawRows(len(ids)))
+		h.held.write(h.T, h.set, ids, h.drawRows(len(ids)))
 		h.held.delete(h.T, h.set, h.drawIDs("deleted meanwhile", 20))
 		if rapid.Bool().Draw(h.T, "abandon") {
 			u.Abandon()
@@ -89,14 +102,21 @@ func (h *history) step() {
 		}
 	case 9: // many at once
 		ids := h.drawIDs("upsert many", universe)
-		h.held.upsert(h.T, h.set, ids, h.drawRows(len(ids)))
+		h.held.write(h.T, h.set, ids, h.drawRows(len(ids)))
 	}
 }
 
 // request draws a request.
 func (h *history) request(metric collection.Metric) batch.Request {
 	m := rapid.IntRange(1, 6).Draw(h.T, "queries")
-	req := batch.Request{Queries: h.drawRows(m), Method: batch.Certain}
+	queries := h.drawRows(m)
+	req := batch.Request{Queries: queries.narrow, Queries64: queries.wide, Method: batch.Certain}
+	if queries.wide != nil && rapid.Bool().Draw(h.T, "float32 queries") {
+		req.Queries, req.Queries64 = make([]float32, queries.len()), nil
+		for i, x := range queries.wide {
+			req.Queries[i] = float32(x)
+		}
+	}
 	if rapid.Bool().Draw(h.T, "exact") {
 		req.Method = batch.Exact
 	}
@@ -195,17 +215,26 @@ func (h *history) selected(now *Snapshot, whole *block, req batch.Request) {
 // certain are those of one collection of the vectors that are left, bit for bit.
 func TestEqualsOneBlock(t *testing.T) {
 	b := newBackend(t)
-	pool := vectors.Ties(vectors.Rand(5), 90, drawnDim)
+	ties := vectors.Ties(vectors.Rand(5), 90, drawnDim)
 	rapid.Check(t, func(r *rapid.T) {
 		metric := rapid.SampledFrom(metrics).Draw(r, "metric")
 		o := collection.Options{Metric: metric, Seed: 1, Threads: 1}
+		pool := values{narrow: ties}
+		held := &model{dim: drawnDim, rows: map[int64][]float32{}, years: map[int64]int{}}
+		if rapid.Bool().Draw(r, "float64") {
+			offset := rapid.SampledFrom([]float64{0, 1e6, -1e9}).Draw(r, "offset")
+			pool, o.Elem, held.wide = wide(ties, offset), dataset.ElemFloat64, map[int64][]float64{}
+			if metric == collection.Euclidean && rapid.Bool().Draw(r, "origin") {
+				o.Origin = slices.Repeat([]float64{offset}, drawnDim)
+			}
+		}
 		s, err := Open(drawnDim, Options{Collection: o, Backend: b, Columns: []columns.Field{{Name: "year", Type: columns.Integer}}})
 		if err != nil {
 			r.Fatal(err)
 		}
 		defer s.Close()
 		s.piece, s.seal, s.short = 10, 40, rapid.SampledFrom([]int{0, 12 * drawnDim, shortValues}).Draw(r, "short")
-		h := &history{r, s, &model{dim: drawnDim, rows: map[int64][]float32{}, years: map[int64]int{}}, pool}
+		h := &history{r, s, held, pool}
 		for range rapid.IntRange(4, 20).Draw(r, "steps") {
 			h.step()
 		}
@@ -216,6 +245,9 @@ func TestEqualsOneBlock(t *testing.T) {
 		}
 		for _, id := range h.drawIDs("vector", 20) {
 			if got, want := now.Vector(id), h.held.rows[id]; !slices.Equal(got, want) {
+				r.Fatalf("vector %d is %v, want %v", id, got, want)
+			}
+			if got, want := now.Given(id), h.held.wide[id]; held.wide != nil && !slices.Equal(got, want) {
 				r.Fatalf("vector %d is %v, want %v", id, got, want)
 			}
 		}

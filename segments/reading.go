@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"unsafe"
 
+	"thresher/collection"
 	"thresher/columns"
 	"thresher/dataset"
 )
@@ -13,7 +15,9 @@ import (
 const blockFloats = 1 << 16
 
 // Reading is the rows of several segments in the order of their ids, without those that are deleted. It is a
-// collection.Source, a dataset.TypedReader, and collection.Rounded. It takes no lock, and 8 bytes a row.
+// collection.Source, a dataset.TypedReader, and collection.Rounded, from which one goroutine reads, either by Read, which
+// has rows of float64 less Origin and rounds them, or by ReadTyped or ReadFloat64; and the rows by their number in that
+// order (RowIn, Scores), which any may read, as verify.Rows and tasks.Rows are. It takes no lock, and 8 bytes a row.
 type Reading struct {
 	set    *Set
 	inputs []view
@@ -21,6 +25,7 @@ type Reading struct {
 	rows   []columns.Place // that are left, by ascending id; Of is an input
 	read   int             // rows that Read has returned
 	block  []float32       // memory of ReadTyped
+	change dataset.Change  // by Read of rows of float64
 }
 
 // order lists the rows that are left by ascending id, once: when they are asked for first, so that whoever holds a lock while a
@@ -83,21 +88,66 @@ func (r *Reading) IDs() []int64 {
 	return ids
 }
 
-// Read copies the next rows to dst, as many as fit, and returns their number; io.EOF after the last.
-func (r *Reading) Read(dst []float32) (rows int, err error) {
+// RowIn returns row i in float32: in place where it lies so, else in memory, which holds at least Dim floats. The row must not
+// be changed, and is valid as long as r.
+func (r *Reading) RowIn(memory []float32, i int) []float32 {
 	r.order()
-	dim := r.set.dim
-	for ; rows < len(dst)/dim && r.read < len(r.rows); rows++ {
+	p := r.rows[i]
+	return r.inputs[p.Of].c.RowIn(memory, int(p.Row))
+}
+
+// Scores sets out[k] to the search score of rows[k] for the query q of Dim values, as collection.Collection.Scores does.
+func (r *Reading) Scores(out []float64, q []float32, rows []uint32) {
+	r.order()
+	for k, row := range rows {
+		p := r.rows[row]
+		r.inputs[p.Of].c.Scores(out[k:k+1], q, []uint32{p.Row})
+	}
+}
+
+// Metric is that of the Set.
+func (r *Reading) Metric() collection.Metric { return r.set.o.Collection.Metric }
+
+// each calls take for the next rows, at most n, with the number of each, its collection and its row there. It returns how many there
+// were; io.EOF after the last.
+func (r *Reading) each(n int, take func(i int, c *collection.Collection, row int) error) (rows int, err error) {
+	r.order()
+	for ; rows < n && r.read < len(r.rows); rows++ {
 		p := r.rows[r.read]
-		c := r.inputs[p.Of].c
-		out := dst[rows*dim : (rows+1)*dim]
-		copy(out, c.RowIn(out, int(p.Row)))
+		if err := take(rows, r.inputs[p.Of].c, int(p.Row)); err != nil {
+			return rows, err
+		}
 		r.read++
 	}
 	if r.read == len(r.rows) {
 		return rows, io.EOF
 	}
 	return rows, nil
+}
+
+// Read copies the next rows to dst, as many as fit, and returns their number; io.EOF after the last.
+func (r *Reading) Read(dst []float32) (rows int, err error) {
+	dim, origin := r.set.dim, r.Origin()
+	return r.each(len(dst)/dim, func(i int, c *collection.Collection, row int) error {
+		out := dst[i*dim : (i+1)*dim]
+		if !c.Float64() {
+			copy(out, c.RowIn(out, row))
+			return nil
+		}
+		change, err := collection.Narrow(out, c.Vectors.Slice(row, row+1).Float64s(), dim, origin)
+		r.change.Add(change)
+		return err
+	})
+}
+
+// ReadFloat64 copies the next rows of a Set of float64 to dst as they were given, as many as fit, and returns their number; io.EOF
+// after the last.
+func (r *Reading) ReadFloat64(dst []float64) (rows int, err error) {
+	dim := r.set.dim
+	return r.each(len(dst)/dim, func(i int, c *collection.Collection, row int) error {
+		copy(dst[i*dim:(i+1)*dim], c.Vectors.Slice(row, row+1).Float64s())
+		return nil
+	})
 }
 
 // Elem is the type of the values of the rows, in which ReadTyped hands them on: that of Options.Collection.
@@ -107,6 +157,9 @@ func (r *Reading) Elem() dataset.Elem { return r.set.o.Collection.Elem }
 func (r *Reading) ReadTyped(dst []byte) (rows int, err error) {
 	r.order()
 	dim, size := r.set.dim, r.Elem().Size()
+	if r.set.keepsFloat64() {
+		return r.ReadFloat64(unsafe.Slice((*float64)(unsafe.Pointer(unsafe.SliceData(dst))), len(dst)/size))
+	}
 	n := min(len(dst)/(dim*size), max(1, blockFloats/dim))
 	if len(r.block) < n*dim {
 		r.block = make([]float32, n*dim)
@@ -130,13 +183,26 @@ func (r *Reading) Columns() *columns.Columns {
 	return columns.Collect(r.set.o.Columns, of, r.rows)
 }
 
-// all returns the rows in memory.
-func (r *Reading) all() ([]float32, error) {
-	rows := make([]float32, r.Len()*r.set.dim)
-	if _, err := r.Read(rows); err != nil && err != io.EOF {
-		return nil, err
+// Vectors returns all rows in memory, which are then the caller's, in the type that Elem says.
+func (r *Reading) Vectors() (dataset.Vectors, error) {
+	rows, err := r.all()
+	if err != nil {
+		return dataset.Vectors{}, err
 	}
-	return rows, nil
+	return rows.encoded(r.set.dim, r.Elem())
+}
+
+// all returns the rows in memory.
+func (r *Reading) all() (rows values, err error) {
+	if rows = r.set.values(r.Len() * r.set.dim); rows.wide != nil {
+		_, err = r.ReadFloat64(rows.wide)
+	} else {
+		_, err = r.Read(rows.narrow)
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	return rows, err
 }
 
 // scanned returns a segment without codes of the rows.
@@ -155,8 +221,10 @@ func (r *Reading) scanned() (*Segment, error) {
 // Origin is what the rows are relative to; nil for none.
 func (r *Reading) Origin() []float64 { return r.set.o.Collection.Origin }
 
-// Change is what rounding to float32 has changed of the rows of all inputs, those that are left out included.
+// Change is what rounding to float32 has changed of the rows of all inputs, those that are left out included, and of those of float64 that
+// Read has read.
 func (r *Reading) Change() (all dataset.Change) {
+	all = r.change
 	for i := range r.inputs {
 		all.Add(r.inputs[i].c.Change)
 	}

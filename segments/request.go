@@ -34,11 +34,14 @@ func bad(field string, query int, format string, a ...any) error {
 // questions checks a request and divides it by what its queries want.
 func (s *Snapshot) questions(req batch.Request) (asked []*question, warnings []string, err error) {
 	dim := s.set.dim
-	req, err = req.Placed(&collection.Collection{Dim: dim, Metric: s.set.o.Collection.Metric, Origin: s.set.o.Collection.Origin})
+	req, err = s.Placed(req)
 	if err != nil {
 		return nil, nil, err
 	}
 	m := len(req.Queries) / dim
+	if s.set.keepsFloat64() && slices.Contains(batch.PublishedMethods(), req.Method) {
+		return nil, nil, bad("method", -1, "%s: %w", req.Method, collection.ErrFloat64)
+	}
 	switch {
 	case m == 0:
 		return nil, nil, bad("queries", -1, "none given")
@@ -86,6 +89,20 @@ func (s *Snapshot) questions(req batch.Request) (asked []*question, warnings []s
 	return asked, warnings, nil
 }
 
+// Placed is batch.Request.Placed for the vectors of the snapshot.
+func (s *Snapshot) Placed(req batch.Request) (batch.Request, error) {
+	o := &s.set.o.Collection
+	like := &collection.Collection{Dim: s.set.dim, Metric: o.Metric, Origin: o.Origin}
+	if s.set.keepsFloat64() {
+		none, err := dataset.NewVectors(o.Elem, s.set.dim, nil)
+		if err != nil {
+			return req, err
+		}
+		like.Vectors = none
+	}
+	return req.Placed(like)
+}
+
 // question returns the part of a request of m queries with the queries of these numbers, which want k vectors each.
 func (s *Snapshot) question(req *batch.Request, k int, numbers []int, m int) (*question, error) {
 	q := &question{s: s, req: *req, m: len(numbers), k: k, delta: req.Delta}
@@ -94,6 +111,7 @@ func (s *Snapshot) question(req *batch.Request, k int, numbers []int, m int) (*q
 		q.numbers = numbers
 		q.req.Part = true
 		q.req.Queries = pick(req.Queries, numbers, s.set.dim)
+		q.req.Queries64 = pick(req.Queries64, numbers, s.set.dim)
 		q.req.Changes = pick(req.Changes, numbers, 1)
 	}
 	method := cmp.Or(req.Method, batch.Auto)
@@ -169,6 +187,9 @@ func pick[T any](rows []T, numbers []int, dim int) []T {
 // about returns the request as it is put to one segment, by row numbers.
 func (q *question) about(v *view) batch.Request {
 	req := q.req
+	if req.Queries64 != nil { // of float64, whose segments have origins of their own
+		req.Queries, req.Stored = nil, false
+	}
 	if q.sorted != nil {
 		req.Filter = v.rowsOf(q.sorted)
 	}
@@ -246,7 +267,7 @@ func (q *question) renumber(err error) error {
 
 // nothing returns a view without vectors, to put requests to a set that has none.
 func (s *Set) nothing() (*view, error) {
-	made, err := s.scanned([]int64{0}, make([]float32, s.dim), dataset.Change{})
+	made, err := s.scanned([]int64{0}, s.values(s.dim), dataset.Change{})
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,7 @@ type Segment struct {
 	ids     []int64                 // ascending, one a row; nil: the rows' numbers
 	coded   int                     // how often a row of it has been coded at most
 	columns func() *columns.Columns // of the rows; nil: they have none
+	weight  int64                   // bytes of columns
 	holders atomic.Int32
 	ended   func() error // called when nobody has it any more; may be nil
 }
@@ -31,19 +32,8 @@ type Segment struct {
 // is not used any more and its engine is closed; it closes c, for example. Until then the
 // caller keeps c and b, and ids must not change.
 func New(ctx context.Context, c *collection.Collection, ids []int64, b backend.Backend, o *batch.Options, generation int, ended func() error) (*Segment, error) {
-	if c.Float64() { // which seals and merges would round
-		return nil, fmt.Errorf("segments: %w", collection.ErrFloat64)
-	}
-	if ids != nil && len(ids) != c.N {
-		return nil, fmt.Errorf("%d ids for %d vectors", len(ids), c.N)
-	}
-	for i, id := range ids {
-		if id < 0 {
-			return nil, fmt.Errorf("row %d: id %d, at least 0", i, id)
-		}
-		if i > 0 && id <= ids[i-1] {
-			return nil, fmt.Errorf("row %d: id %d after %d; ids of a segment ascend", i, id, ids[i-1])
-		}
+	if err := (Listed{N: c.N, IDs: ids}).Check(); err != nil {
+		return nil, err
 	}
 	engine, err := batch.Open(ctx, c, b, o)
 	if err != nil {
@@ -87,7 +77,7 @@ func (s *Segment) SetColumns(c *columns.Columns) error {
 	if c.Rows() != s.c.N {
 		return fmt.Errorf("columns of %d rows for %d vectors", c.Rows(), s.c.N)
 	}
-	s.columns = func() *columns.Columns { return c }
+	s.columns, s.weight = func() *columns.Columns { return c }, c.Bytes()
 	return nil
 }
 

@@ -27,7 +27,9 @@ const (
 type Options struct {
 	// Collection is how segments are built. Origin, if there is one, is that of all segments and of rows that are
 	// written, which are relative to it; queries are not, unless batch.Request.Stored. Elem is the type in which segments that seals
-	// and merges make keep rows, not dataset.ElemFloat64; rows that are written have values of it.
+	// and merges make keep rows; rows that are written have values of it. Rows of dataset.ElemFloat64 are kept and scored as they are
+	// given, also if there is an Origin, which those that are written are then near; without one each segment
+	// chooses its own.
 	Collection collection.Options
 	// Columns are those of the rows; all segments have them. nil: none.
 	Columns []columns.Field
@@ -77,9 +79,6 @@ func Open(dim int, o Options, parts ...Holding) (*Set, error) {
 	if dim < 1 || dim > collection.MaxDim {
 		return nil, fmt.Errorf("%d dimensions, at least 1 and at most %d", dim, collection.MaxDim)
 	}
-	if o.Collection.Elem == dataset.ElemFloat64 {
-		return nil, fmt.Errorf("segments: %w", collection.ErrFloat64)
-	}
 	if o.Collection.Order != nil {
 		return nil, errors.New("an order is that of one collection, not of all segments")
 	}
@@ -91,64 +90,42 @@ func Open(dim int, o Options, parts ...Holding) (*Set, error) {
 		s.seal, s.piece = o.SealRows, max(1, min(pieceRows, o.SealRows/4))
 	}
 	first := &Snapshot{set: s, tail: newTail(dim)}
+	listed := make([]Listed, len(parts))
 	for i, p := range parts {
 		c := p.Segment.c
 		if c.Dim != dim || c.Metric != o.Collection.Metric {
 			return nil, fmt.Errorf("segment %d: %d dimensions and metric %s, the others have %d and %s", i, c.Dim, c.Metric, dim, o.Collection.Metric)
 		}
-		if !slices.Equal(c.Origin, o.Collection.Origin) {
+		if c.Float64() != s.keepsFloat64() {
+			return nil, fmt.Errorf("segment %d: its rows are %v, the others' %v", i, c.Elem(), o.Collection.Elem)
+		}
+		if !c.Float64() && !slices.Equal(c.Origin, o.Collection.Origin) {
 			return nil, fmt.Errorf("segment %d: its rows are relative to another origin than the others'", i)
 		}
 		if len(o.Columns) > 0 && (p.Segment.columns == nil || !slices.Equal(p.Segment.columns().Fields(), o.Columns)) {
 			return nil, fmt.Errorf("segment %d: its columns are not those of the others", i)
 		}
+		listed[i] = Listed{c.N, p.Segment.ids, p.Deleted}
+		if err := listed[i].Check(); err != nil {
+			return nil, fmt.Errorf("segment %d: %w", i, err)
+		}
 		m := view{Segment: p.Segment}
 		if len(p.Deleted) > 0 {
 			rows := make([]int, len(p.Deleted))
 			for j, row := range p.Deleted {
-				if int(row) >= c.N || j > 0 && row <= p.Deleted[j-1] {
-					return nil, fmt.Errorf("segment %d: deleted row %d is not below %d and above the one before it", i, row, c.N)
-				}
 				rows[j] = int(row)
 			}
 			m.live, m.deleted = m.engine.Without(nil, rows), len(rows)
 		}
 		first.views = append(first.views, m)
 	}
-	if err := checkDistinct(first.views); err != nil {
+	if err := CheckDistinct(listed); err != nil {
 		return nil, err
 	}
 	first.settle()
 	first.users.Store(1)
 	s.current = first
 	return s, nil
-}
-
-// checkDistinct returns an error if an id is left in two views.
-func checkDistinct(views []view) error {
-	at, holder := make([]int, len(views)), -1 // the next row of each
-	last := int64(-1)
-	for {
-		next := -1
-		for i := range views {
-			m := &views[i]
-			for at[i] < m.c.N && !m.has(at[i]) {
-				at[i]++
-			}
-			if at[i] < m.c.N && (next < 0 || m.ID(at[i]) < views[next].ID(at[next])) {
-				next = i
-			}
-		}
-		if next < 0 {
-			return nil
-		}
-		id := views[next].ID(at[next])
-		if id == last {
-			return fmt.Errorf("id %d is in segment %d and in segment %d", id, holder, next)
-		}
-		last, holder = id, next
-		at[next]++
-	}
 }
 
 // settle puts the views in order and counts the vectors.
@@ -177,7 +154,7 @@ func (s *Set) Counts() Counts {
 
 // next returns a copy of the current snapshot, to be changed and published. It shares all parts.
 func (s *Set) next() *Snapshot {
-	return &Snapshot{set: s, views: slices.Clone(s.current.views), tail: s.current.tail}
+	return &Snapshot{set: s, views: slices.Clone(s.current.views), tail: s.current.tail, writes: s.current.writes}
 }
 
 // publish makes n the current snapshot. It takes over the references of what is new in it, and takes references of
@@ -207,17 +184,24 @@ func (s *Snapshot) has(one *Segment) bool {
 
 // CheckUpsert returns the error that Upsert of these would have: of ids, a *IDError, or of rows, a
 // *collection.RowError.
-func (s *Set) CheckUpsert(ids []int64, rows []float32) error {
-	if len(rows) != len(ids)*s.dim {
-		return fmt.Errorf("%d values for %d ids of %d dimensions", len(rows), len(ids), s.dim)
+func (s *Set) CheckUpsert(ids []int64, rows []float32) error { return s.check(ids, s.valuesOf(rows)) }
+
+// check is CheckUpsert of rows in the type of the Set.
+func (s *Set) check(ids []int64, rows values) error {
+	if rows.len() != len(ids)*s.dim {
+		return fmt.Errorf("%d values for %d ids of %d dimensions", rows.len(), len(ids), s.dim)
 	}
 	if err := checkIDs(ids); err != nil {
 		return err
 	}
-	if err := s.o.Collection.Metric.CheckRows(rows, s.dim); err != nil {
+	o := &s.o.Collection
+	if s.keepsFloat64() {
+		return o.Metric.CheckRows64(rows.wide, s.dim, o.Origin)
+	}
+	if err := o.Metric.CheckRows(rows.narrow, s.dim); err != nil {
 		return err
 	}
-	return collection.CheckElem(rows, s.dim, s.o.Collection.Elem)
+	return collection.CheckElem(rows.narrow, s.dim, o.Elem)
 }
 
 // IDError names an id that cannot be used.
@@ -247,7 +231,8 @@ func checkIDs(ids []int64) error {
 }
 
 // Upsert writes vectors under their ids: it replaces those that are there. rows are [len(ids)][Dim], and are copied.
-// The next Snapshot has them all; an error leaves the Set as it was. It returns how many were replaced.
+// The next Snapshot has them all; an error leaves the Set as it was. It returns how many were replaced. A Set of float64
+// takes float32, too, which it has all values of.
 func (s *Set) Upsert(ids []int64, rows []float32) (replaced int, err error) {
 	return s.UpsertRounded(ids, rows, dataset.Change{})
 }
@@ -261,7 +246,20 @@ func (s *Set) UpsertRounded(ids []int64, rows []float32, change dataset.Change) 
 // UpsertColumns is UpsertRounded of rows with columns, of which those of the Set that c lacks are null; nil has none. They replace those of
 // the vectors that were there.
 func (s *Set) UpsertColumns(ids []int64, rows []float32, change dataset.Change, c *columns.Columns) (replaced int, err error) {
-	if err := s.CheckUpsert(ids, rows); err != nil || len(ids) == 0 {
+	return s.upsert(ids, s.valuesOf(rows), change, c)
+}
+
+// UpsertFloat64 is UpsertColumns of rows of float64, for a Set that keeps them: Options.Collection.Elem.
+func (s *Set) UpsertFloat64(ids []int64, rows []float64, change dataset.Change, c *columns.Columns) (replaced int, err error) {
+	if !s.keepsFloat64() {
+		return 0, fmt.Errorf("rows of %v for a set of %v", dataset.ElemFloat64, s.o.Collection.Elem)
+	}
+	return s.upsert(ids, values{wide: rows}, change, c)
+}
+
+// upsert writes rows in the type of the Set.
+func (s *Set) upsert(ids []int64, rows values, change dataset.Change, c *columns.Columns) (replaced int, err error) {
+	if err := s.check(ids, rows); err != nil {
 		return 0, err
 	}
 	if c != nil {
@@ -278,6 +276,11 @@ func (s *Set) UpsertColumns(ids []int64, rows []float32, change dataset.Change, 
 		return 0, ErrClosed
 	}
 	n := s.next()
+	n.writes++
+	if len(ids) == 0 {
+		s.publish(n)
+		return 0, nil
+	}
 	hidden := n.hide(ids)
 	known := len(n.inTail(ids))
 	n.tail = n.tail.put(ids, rows, known, c)
@@ -300,6 +303,7 @@ func (s *Set) Delete(ids []int64) (deleted int, err error) {
 		return 0, ErrClosed
 	}
 	n := s.next()
+	n.writes++
 	deleted = n.hide(ids)
 	if known := n.inTail(ids); len(known) > 0 {
 		n.tail = n.tail.remove(known)
@@ -309,9 +313,6 @@ func (s *Set) Delete(ids []int64) (deleted int, err error) {
 				return 0, err
 			}
 		}
-	}
-	if deleted == 0 {
-		return 0, nil
 	}
 	s.counts.Deleted += int64(deleted)
 	s.publish(n)
@@ -421,6 +422,6 @@ func (s *Set) Close() error {
 	}
 	s.closed = true
 	empty := newTail(s.dim)
-	s.publish(&Snapshot{set: s, tail: empty})
+	s.publish(&Snapshot{set: s, tail: empty, writes: s.current.writes})
 	return s.ended
 }

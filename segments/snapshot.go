@@ -18,7 +18,9 @@ type Snapshot struct {
 	views []view // largest first, by live rows; equal ones in the order in which they were made
 	tail  *tail
 	live  int // vectors
-	users atomic.Int32
+	// writes is how many upserts and deletions there were until then.
+	writes uint64
+	users  atomic.Int32
 }
 
 // view is a segment with what has been deleted of it.
@@ -45,6 +47,9 @@ func (m *view) find(id int64) int {
 // Len is the number of vectors.
 func (s *Snapshot) Len() int { return s.live }
 
+// Writes is how many calls of Upsert, its kin and Delete the Set had done until then, those that changed nothing included.
+func (s *Snapshot) Writes() uint64 { return s.writes }
+
 // Dim is the number of values of a vector.
 func (s *Snapshot) Dim() int { return s.set.dim }
 
@@ -61,19 +66,68 @@ func (s *Snapshot) Change() (all dataset.Change) {
 }
 
 // Has reports whether there is a vector of this id.
-func (s *Snapshot) Has(id int64) bool { return s.Vector(id) != nil }
-
-// Vector returns the vector of an id, nil if there is none. It must not be changed, and is valid until Release.
-func (s *Snapshot) Vector(id int64) []float32 {
+func (s *Snapshot) Has(id int64) bool {
 	if row, known := s.tail.find(id); known {
-		return row
+		return row.len() > 0
 	}
+	v, _ := s.viewOf(id)
+	return v != nil
+}
+
+// viewOf returns the view that has a vector of this id, and its row; nil for none.
+func (s *Snapshot) viewOf(id int64) (*view, int) {
 	for i := range s.views {
 		if row := s.views[i].find(id); row >= 0 {
-			return s.views[i].c.Row(row)
+			return &s.views[i], row
 		}
 	}
+	return nil, -1
+}
+
+// Vector returns the vector of an id as it was written, relative to Options.Collection.Origin; nil if there is none. Values kept in
+// float64 are rounded, and relative to nothing. It must not be changed, and is valid until Release.
+func (s *Snapshot) Vector(id int64) []float32 {
+	if s.set.keepsFloat64() {
+		given := s.Given(id)
+		if given == nil {
+			return nil
+		}
+		row := make([]float32, len(given))
+		for j, x := range given {
+			row[j] = float32(x)
+		}
+		return row
+	}
+	if row, known := s.tail.find(id); known {
+		return row.narrow
+	}
+	if v, row := s.viewOf(id); v != nil {
+		return v.c.Row(row)
+	}
 	return nil
+}
+
+// Given returns a copy of the vector of an id, nil if there is none: as it was given to a Set of float64, and else
+// with Options.Collection.Origin added, up to what rounding changed.
+func (s *Snapshot) Given(id int64) []float64 {
+	row, known := s.tail.find(id)
+	if !known {
+		v, at := s.viewOf(id)
+		if v == nil {
+			return nil
+		}
+		return v.c.Given(at)
+	}
+	if row.len() == 0 {
+		return nil
+	}
+	given := row.float64s()
+	if origin := s.set.o.Collection.Origin; origin != nil && !s.set.keepsFloat64() {
+		for j, shift := range origin {
+			given[j] += shift
+		}
+	}
+	return given
 }
 
 // IDs returns the ids of all vectors, ascending.
@@ -97,15 +151,15 @@ func (s *Snapshot) IDs() []int64 {
 type Size struct {
 	Segments int   // with codes
 	Waiting  int   // rows without codes, which wait for being sealed; those deleted included
-	Bytes    int64 // of vectors and codes, mapped or not
+	Bytes    int64 // of vectors, codes and columns, mapped or not
 }
 
 // Size returns how large the snapshot is. It takes time for each segment, not for each vector.
 func (s *Snapshot) Size() Size {
-	size := Size{Waiting: len(s.tail.ids), Bytes: int64(4*len(s.tail.rows) + 16*len(s.tail.ids))}
+	size := Size{Waiting: len(s.tail.ids), Bytes: s.tail.rows.bytes() + 16*int64(len(s.tail.ids)) + s.tail.weight}
 	for i := range s.views {
 		m := &s.views[i]
-		if size.Bytes += m.c.Bytes() + 8*int64(len(m.ids)); m.coded == 0 {
+		if size.Bytes += m.c.Bytes() + 8*int64(len(m.ids)) + m.weight; m.coded == 0 {
 			size.Waiting += m.c.N
 		} else {
 			size.Segments++

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"thresher/dataset"
 )
@@ -26,19 +27,18 @@ type Table struct {
 	mu      sync.RWMutex
 	block   *dataset.IDs // id i has the number i
 	own     bool         // numbers below ownEnd stand for themselves
-	idKind  idKind
-	next    int64 // the next number that is given
+	idKind  atomic.Int32 // changes once, with mu held
+	next    int64        // the next number that is given
 	numbers names[uint64]
 	texts   names[string]
+	odd     int // of texts: those that are no whole numbers
 }
 
 // ownEnd is the least number that does not stand for itself.
 const ownEnd = 1 << 62
 
-type idKind int
-
 const (
-	noKind idKind = iota // there are no ids yet
+	noKind int32 = iota // there are no ids yet
 	numeric
 	textual
 )
@@ -62,34 +62,26 @@ func NewTable() *Table { return &Table{own: true} }
 // stand for themselves.
 func TableOf(ids *dataset.IDs) *Table {
 	if ids == nil {
-		return &Table{own: true, idKind: numeric}
+		t := NewTable()
+		t.idKind.Store(numeric)
+		return t
 	}
-	t := &Table{block: ids, idKind: numeric, next: int64(ids.Len())}
-	if ids.Textual() {
-		t.idKind = textual
-	}
+	t := &Table{block: ids, next: int64(ids.Len())}
+	t.settle(ids.Textual())
 	return t
 }
 
 // Textual reports whether the ids are texts. It is false while there are none.
-func (t *Table) Textual() bool {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	return t.idKind == textual
-}
+func (t *Table) Textual() bool { return t.idKind.Load() == textual }
 
 // Numeric reports whether the ids are numbers. It is false while there are none.
-func (t *Table) Numeric() bool {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	return t.idKind == numeric
-}
+func (t *Table) Numeric() bool { return t.idKind.Load() == numeric }
 
 // Settle says what the ids of a new Table are, before there are any.
 func (t *Table) Settle(texts bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.idKind == noKind {
+	if t.idKind.Load() == noKind {
 		t.settle(texts)
 	}
 }
@@ -111,7 +103,7 @@ func (t *Table) Check(what string, ids *dataset.IDs) error {
 
 // checkKind refuses texts among numbers, and 2^64-1 as the digits of one.
 func (t *Table) checkKind(what string, ids *dataset.IDs) error {
-	if t.idKind != numeric || !ids.Textual() {
+	if t.idKind.Load() != numeric || !ids.Textual() {
 		return nil
 	}
 	for row := range int64(ids.Len()) {
@@ -135,7 +127,7 @@ func (t *Table) Assign(ids *dataset.IDs) ([]int64, error) {
 	if err := t.checkKind("ids", ids); err != nil {
 		return nil, err
 	}
-	if t.idKind == noKind && ids.Len() > 0 {
+	if t.idKind.Load() == noKind && ids.Len() > 0 {
 		t.settle(ids.Textual())
 	}
 	numbers := make([]int64, ids.Len())
@@ -156,17 +148,24 @@ func (t *Table) Assign(ids *dataset.IDs) ([]int64, error) {
 
 // settle takes the kind of the first ids.
 func (t *Table) settle(texts bool) {
-	if t.idKind = numeric; texts {
-		t.idKind = textual
-	} else if t.own {
+	switch {
+	case texts:
+		t.idKind.Store(textual)
+		return
+	case t.own:
 		t.next = ownEnd
 	}
+	t.idKind.Store(numeric)
 }
 
 // add adds the id of a row.
 func (t *Table) add(ids *dataset.IDs, row, number int64) {
-	if t.idKind == textual {
-		t.texts.add(ids.Text(row), number)
+	if t.idKind.Load() == textual {
+		text := ids.Text(row)
+		t.texts.add(text, number)
+		if !isWhole(text) {
+			t.odd++
+		}
 	} else if id, ok := numberOf(ids, row); ok {
 		t.numbers.add(id, number)
 	}
@@ -187,16 +186,35 @@ func numberOf(ids *dataset.IDs, row int64) (uint64, bool) {
 		return ids.Number(row), true
 	}
 	text := ids.Text(row)
-	if !dataset.AreWhole([]string{text}) {
+	if !isWhole(text) {
 		return 0, false
 	}
 	id, err := strconv.ParseUint(text, 10, 64)
 	return id, err == nil
 }
 
+// isWhole reports whether a text is a whole number from 0 to 2^64-1, as one is written.
+func isWhole(text string) bool { return dataset.AreWhole([]string{text}) }
+
+// Whole reports whether the ids of the numbers that are there are whole numbers from 0 to 2^64-1 throughout, also as texts. It takes
+// time for each id if there were texts that are none, and all of them are gone; none else.
+func (t *Table) Whole(there func(number int64) bool) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if t.idKind.Load() != textual {
+		return true
+	}
+	for number := range int64(t.block.Len()) {
+		if !isWhole(t.block.Text(number)) && there(number) {
+			return false
+		}
+	}
+	return t.odd == 0 || !slices.ContainsFunc(t.texts.list, func(e named[string]) bool { return !isWhole(e.id) && there(e.number) })
+}
+
 // find returns the number of the id of a row.
 func (t *Table) find(ids *dataset.IDs, row int64) (number int64, known bool) {
-	if t.idKind == textual {
+	if t.idKind.Load() == textual {
 		if at, found := t.block.Find(ids.Text(row)); found > 0 {
 			return at, true
 		}
@@ -243,7 +261,7 @@ func (t *Table) Find(ids *dataset.IDs) []int64 {
 func (t *Table) IDs(numbers []int64) *dataset.IDs {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	if t.idKind != textual {
+	if t.idKind.Load() != textual {
 		ids := make([]uint64, len(numbers))
 		for i, number := range numbers {
 			ids[i] = t.number(number)
@@ -293,7 +311,7 @@ func (t *Table) Restore(numbers []int64, ids *dataset.IDs) error {
 	if err := t.checkKind("ids", ids); err != nil {
 		return err
 	}
-	if t.idKind == noKind && ids.Len() > 0 {
+	if t.idKind.Load() == noKind && ids.Len() > 0 {
 		t.settle(ids.Textual())
 	}
 	for row, number := range numbers {
@@ -303,7 +321,7 @@ func (t *Table) Restore(numbers []int64, ids *dataset.IDs) error {
 			return fmt.Errorf("row %d: id %.60q has the number %d, not %d", row, ids.Text(int64(row)), before, number)
 		case known:
 			continue
-		case number < 0 || t.own && t.idKind == numeric && number < ownEnd:
+		case number < 0 || t.own && t.idKind.Load() == numeric && number < ownEnd:
 			return fmt.Errorf("row %d: id %.60q cannot have the number %d", row, ids.Text(int64(row)), number)
 		}
 		t.add(ids, int64(row), number)

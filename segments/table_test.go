@@ -227,3 +227,25 @@ func BenchmarkTable(b *testing.B) {
 		})
 	}
 }
+
+// TestTableWhole: ids are whole numbers if those are whose numbers are there, whatever was written before.
+func TestTableWhole(t *testing.T) {
+	for _, table := range []*Table{NewTable(), TableOf(dataset.IDsOf([]string{"9223372036854775809", "x"}))} {
+		numbers, err := table.Assign(dataset.IDsOf([]string{"18446744073709551615", "9223372036854775809", "x", "07"}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			there []int64
+			want  bool
+		}{{numbers, false}, {numbers[:2], true}, {numbers[:3], false}, {numbers[3:], false}, {nil, true}} {
+			if got := table.Whole(func(number int64) bool { return slices.Contains(c.there, number) }); got != c.want {
+				t.Errorf("with %d there: %v", c.there, got)
+			}
+		}
+	}
+	table := NewTable()
+	if _, err := table.Assign(dataset.IDsOf([]uint64{7})); err != nil || !table.Whole(func(int64) bool { return true }) {
+		t.Errorf("numbers are no whole numbers, %v", err)
+	}
+}

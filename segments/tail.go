@@ -19,10 +19,11 @@ type tail struct {
 	dim       int
 	ids       []int64        // of the writes
 	at        []int32        // their rows; -1: the id was deleted
-	rows      []float32      // [len][dim]
+	rows      values         // [len][dim]
 	live      int            // ids whose last write is a row
 	change    dataset.Change // of rows, by rounding
 	described []tailColumns  // of the rows, by what was written together; none in a Set without
+	weight    int64          // bytes of described
 
 	holders atomic.Int32
 
@@ -58,15 +59,18 @@ func (t *tail) close() error {
 }
 
 // put returns the tail with rows written, of which known were in the tail already, and whose columns are c. Only the last tail may be appended to.
-func (t *tail) put(ids []int64, rows []float32, known int, c *columns.Columns) *tail {
+func (t *tail) put(ids []int64, rows values, known int, c *columns.Columns) *tail {
 	next := newTail(t.dim)
-	next.described = t.described
-	if c != nil || len(t.described) > 0 {
-		next.described = append(t.described, tailColumns{len(t.rows) / t.dim, c})
+	next.described, next.weight = t.described, t.weight
+	if c != nil {
+		next.weight += c.Bytes()
 	}
-	next.ids, next.rows, next.at = append(t.ids, ids...), append(t.rows, rows...), t.at
+	if c != nil || len(t.described) > 0 {
+		next.described = append(t.described, tailColumns{t.rows.len() / t.dim, c})
+	}
+	next.ids, next.rows, next.at = append(t.ids, ids...), t.rows.with(rows), t.at
 	for i := range ids {
-		next.at = append(next.at, int32(len(t.rows)/t.dim+i))
+		next.at = append(next.at, int32(t.rows.len()/t.dim+i))
 	}
 	next.live, next.change = t.live+len(ids)-known, t.change
 	return next
@@ -76,7 +80,7 @@ func (t *tail) put(ids []int64, rows []float32, known int, c *columns.Columns) *
 func (t *tail) remove(ids []int64) *tail {
 	next := newTail(t.dim)
 	next.ids, next.rows, next.at, next.live = append(t.ids, ids...), t.rows, t.at, t.live-len(ids)
-	next.change, next.described = t.change, t.described
+	next.change, next.described, next.weight = t.change, t.described, t.weight
 	for range ids {
 		next.at = append(next.at, -1)
 	}
@@ -93,14 +97,14 @@ func (t *tail) last(id int64) int {
 	return -1
 }
 
-// find returns the row of an id, nil if it was deleted, and whether the tail knows of it.
-func (t *tail) find(id int64) (row []float32, known bool) {
+// find returns the row of an id, without values if it was deleted, and whether the tail knows of it.
+func (t *tail) find(id int64) (row values, known bool) {
 	i := t.last(id)
 	if i < 0 || t.at[i] < 0 {
-		return nil, i >= 0
+		return values{}, i >= 0
 	}
 	at := int(t.at[i]) * t.dim
-	return t.rows[at : at+t.dim : at+t.dim], true
+	return t.rows.slice(at, at+t.dim), true
 }
 
 // inOrder returns the ids, ascending, and their rows by number.
@@ -131,12 +135,13 @@ func (t *tail) inOrder() (ids []int64, at []int32) {
 // segment returns the rows as a segment without codes.
 func (t *tail) segment(s *Set) (*Segment, error) {
 	ids, at := t.inOrder()
-	rows := make([]float32, 0, len(at)*t.dim)
-	for _, row := range at {
-		rows = append(rows, t.rows[int(row)*t.dim:][:t.dim]...)
+	rows := s.values(len(at) * t.dim)
+	for i, row := range at {
+		rows.put(i*t.dim, t.rows.slice(int(row)*t.dim, (int(row)+1)*t.dim))
 	}
 	made, err := s.scanned(ids, rows, t.change)
 	if err == nil && len(s.o.Columns) > 0 {
+		made.weight = t.weight
 		made.columns = sync.OnceValue(func() *columns.Columns { return t.columns(s.o.Columns, at) })
 	}
 	return made, err
@@ -177,11 +182,15 @@ func (t *tail) view(s *Set) (*view, error) {
 }
 
 // scanned returns a segment without codes, which takes one reading of the rows to make.
-func (s *Set) scanned(ids []int64, rows []float32, change dataset.Change) (*Segment, error) {
+func (s *Set) scanned(ids []int64, rows values, change dataset.Change) (*Segment, error) {
 	o := s.o.Collection
 	o.Change, o.Basis, o.NoCodes, o.KeepRotated, o.Progress = change, collection.Rotated, true, false, nil
 	ctx := context.Background()
-	c, err := collection.Build(ctx, rows, s.dim, &o)
+	v, err := rows.vectors(s.dim)
+	if err != nil {
+		return nil, err
+	}
+	c, err := collection.BuildVectors(ctx, v, &o)
 	if err != nil {
 		return nil, err
 	}

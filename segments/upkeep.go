@@ -7,7 +7,6 @@ import (
 	"math/bits"
 
 	"thresher/collection"
-	"thresher/dataset"
 )
 
 // Upkeep is a seal or a merge on its way: rows of several segments that become those of one, with codes and without what
@@ -115,16 +114,12 @@ func (u *Upkeep) Build(ctx context.Context) (*Segment, error) {
 	if u.Len() == 0 {
 		return nil, nil
 	}
-	rows, err := u.all()
+	v, err := u.Vectors()
 	if err != nil {
 		return nil, err
 	}
 	o := u.set.o.Collection
 	o.Change = u.Change()
-	v, err := encoded(rows, u.set.dim, o.Elem)
-	if err != nil {
-		return nil, err
-	}
 	c, err := collection.BuildVectors(ctx, v, &o)
 	if err != nil {
 		return nil, err
@@ -134,18 +129,6 @@ func (u *Upkeep) Build(ctx context.Context) (*Segment, error) {
 		err = made.SetColumns(u.Columns())
 	}
 	return made, err
-}
-
-// encoded returns rows as vectors of a type that has their values. It retains rows.
-func encoded(rows []float32, dim int, e dataset.Elem) (dataset.Vectors, error) {
-	if e == dataset.ElemFloat32 {
-		return dataset.VectorsOf(rows, dim)
-	}
-	data := make([]byte, len(rows)*e.Size())
-	if at := e.Encode(data, rows); at >= 0 {
-		return dataset.Vectors{}, fmt.Errorf("row %d: %g is no %v", at/dim, rows[at], e)
-	}
-	return dataset.NewVectors(e, dim, data)
 }
 
 // Install replaces the segments by made, which has the rows of Read and the ids of IDs, and ends the upkeep. What was deleted of them meanwhile is

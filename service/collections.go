@@ -253,16 +253,19 @@ func ifMatch(r *request) context.Context {
 // versionTag is the ETag of a version.
 func versionTag(info catalog.Info) string { return `"` + info.Tag() + `"` }
 
-// useWhole returns the ready version of the request's collection, in use, as one collection: what does not go from segment to
-// segment needs it.
-func (s *Server) useWhole(r *request) (*catalog.Version, error) {
-	v, err := s.catalog.Use(r.PathValue("name"), 0)
-	if err != nil {
-		return nil, err
+// whole returns a version in use as one collection: what does not go from segment to segment needs it. It is made in the turn of the request. The
+// caller releases both.
+func (s *Server) whole(ctx context.Context, t *turn, v *catalog.Version) (*catalog.Version, error) {
+	if !v.Stands() {
+		if err := t.compute(ctx, v.Len()*v.Dim(), codingCoordinate); err != nil {
+			return nil, err
+		}
 	}
-	defer v.Release()
-	ctx, cancel := s.within(r.Context())
+	ctx, cancel := t.withDeadline(ctx)
 	defer cancel()
 	whole, err := s.catalog.Whole(ctx, v)
 	return whole, s.explainWait(err)
 }
+
+// codingCoordinate is the time to read and code a coordinate of a vector, in ns of one core.
+const codingCoordinate = 10

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"thresher/collection"
 	"thresher/service/catalog"
 	"thresher/service/wire"
 	"thresher/tasks"
@@ -35,7 +36,11 @@ func (s *shards) shardOf(v *catalog.Version) tasks.Shard {
 	if s.of == nil {
 		s.of = map[string]describedShard{}
 	}
-	shard := tasks.ShardOf(v.Collection(), v.IDs().Text())
+	c := v.Collection()
+	if c == nil { // of a version that changes, which has no vectors; others are searched as one collection
+		c = &collection.Collection{Dim: v.Dim()}
+	}
+	shard := tasks.ShardOf(c, v.IDs().Text())
 	s.of[info.Name] = describedShard{info.Tag(), info.CreatedAt, shard}
 	return shard
 }

@@ -178,6 +178,9 @@ func (s *Server) serve(x *exchange, rt route, w http.ResponseWriter, r *http.Req
 	if err := s.permit(x, w, r, rt.scope); err != nil {
 		return err
 	}
+	if s.o.ReadOnly && x.changes {
+		return problem.New(problem.ReadOnly, "this server is read-only: it serves collections as they are made elsewhere, and %s %s would change something here", r.Method, r.URL.Path)
+	}
 	x.client = s.clientOf(x, r)
 	if !rt.always {
 		if err := s.checkConnection(r.Context()); err != nil {

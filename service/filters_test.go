@@ -128,7 +128,7 @@ func TestFilterProblems(t *testing.T) {
 		}
 	}
 	p := s.do("POST", "/v1/collections/films/rows?wait", `{"source":{"vectors":[[1,0]],"ids":["z"],"columns":{"year":["x"]}}}`, "Content-Type", jsonType).problem(400, "invalid-value")
-	if p.Field != "columns" || !strings.Contains(p.Detail, `column "year": a text, where the rows before have an integer`) {
+	if p.Field != "source.columns" || !strings.Contains(p.Detail, `column "year" is text, where the rows before have int64`) {
 		t.Errorf("%+v", p)
 	}
 	p = s.do("POST", "/v1/collections/bare/rows?wait", `{"source":{"vectors":[[1,0]],"columns":{"year":[1]}}}`, "Content-Type", jsonType).problem(400, "invalid-value")

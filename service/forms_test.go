@@ -104,26 +104,50 @@ func TestMasks(t *testing.T) {
 	}
 }
 
-// TestIDsBeyondInt64: such ids are kept as their digits; lists take them as numbers or as texts.
+// TestIDsBeyondInt64: such ids are kept as their digits; lists take them as numbers or as texts, of a collection that is a file and of one
+// that changes by rows.
 func TestIDsBeyondInt64(t *testing.T) {
-	s := start(t, nil)
-	s.do("PUT", "/v1/collections/films?ids=id&metric=ip&wait", []byte(`{"id":5,"v":[1,0]}
+	const films = "/v1/collections/films"
+	for _, changes := range []bool{false, true} {
+		s := start(t, nil)
+		s.do("PUT", films+"?ids=id&metric=ip&wait", []byte(`{"id":5,"v":[1,0]}
 {"id":9223372036854775809,"v":[0,1]}
 {"id":18446744073709551614,"v":[0,2]}
 `), "Content-Type", ndjson).want(201)
-	for _, ids := range []string{`[5,9223372036854775809]`, `["5","9223372036854775809"]`, `[9223372036854775809,5]`} {
-		a := s.do("POST", searchFilms, `{"queries":[[1,2]],"k":3,"cut_k":true,"allow":`+ids+`}`).want(200)
-		if !strings.Contains(string(a.body), `"ids":["9223372036854775809","5"]`) {
-			t.Errorf("allow %s: %s", ids, a.body)
+		if changes {
+			s.do("PUT", films+"/rows", `{"source":{"vectors":[[0,1]],"ids":[9223372036854775809]}}`).want(200)
+			s.do("PUT", films+"/rows", `{"source":{"vectors":[[1,0]],"ids":[5]}}`).want(200) // below 2^63 throughout, and so no text
+			s.do("PUT", films+"/rows", `{"source":{"vectors":[[1,0]],"ids":[-5]}}`).problem(400, "invalid-value")
 		}
-	}
-	a := s.do("POST", searchFilms, `{"queries":[[1,2]],"k":2,"deny":[5]}`).want(200)
-	if !strings.Contains(string(a.body), `"ids":["18446744073709551614","9223372036854775809"]`) {
-		t.Errorf("deny [5]: %s", a.body)
-	}
-	s.do("DELETE", "/v1/collections/films/rows", `{"ids":[18446744073709551614]}`).want(202)
-	p := s.do("POST", searchFilms, `{"queries":[[1,2]],"allow":[18446744073709551616]}`).problem(400, "invalid-value")
-	if !strings.Contains(p.Detail, "beyond the integers of 64 bits") {
-		t.Error(p.Detail)
+		found := func(search, want string) {
+			t.Helper()
+			a := s.do("POST", searchFilms, `{"queries":[[1,2]],`+search+`}`).want(200)
+			if !strings.Contains(string(a.body), `"ids":[`+want+`]`) {
+				t.Errorf("changes %v, %s: %s", changes, search, a.body)
+			}
+		}
+		for _, ids := range []string{`[5,9223372036854775809]`, `["5","9223372036854775809"]`, `[9223372036854775809,5]`} {
+			found(`"k":3,"cut_k":true,"allow":`+ids, `"9223372036854775809","5"`)
+			found(`"goals":[{"k":2,"candidates":`+ids+`}]`, `"18446744073709551614","9223372036854775809"`)
+		}
+		found(`"k":1,"allow":[5]`, `"5"`)
+		found(`"k":2,"deny":[5]`, `"18446744073709551614","9223372036854775809"`)
+		found(`"k":2,"deny":[18446744073709551614]`, `"9223372036854775809","5"`)
+		found(`"goals":[{"k":2,"exclude":[18446744073709551614]}]`, `"9223372036854775809","5"`)
+		found(`"goals":[{"k":2,"exclude":[5],"candidates":[5]}]`, `"18446744073709551614","9223372036854775809"`)
+		found(`"k":1,"filter":{"must":[{"has_id":[5]}]}`, `"5"`)
+		found(`"k":1,"filter":{"must":[{"has_id":[9223372036854775809]}]}`, `"9223372036854775809"`)
+		a := s.do("POST", films+"/recall", `{"queries":[[1,2]],"k":1,"answers":[{"ids":[18446744073709551614]}]}`).want(200)
+		if !strings.Contains(string(a.body), `"recall":1`) {
+			t.Errorf("changes %v: %s", changes, a.body)
+		}
+		p := s.do("POST", searchFilms, `{"queries":[[1,2]],"allow":[18446744073709551616]}`).problem(400, "invalid-value")
+		if !strings.Contains(p.Detail, "beyond the integers of 64 bits") {
+			t.Error(p.Detail)
+		}
+		s.do("POST", films+"/rows?wait", `{"source":{"vectors":[[9,9]],"ids":[6]}}`).want(200)
+		found(`"k":1`, `"6"`)
+		s.do("POST", films+"/rows?wait", `{"source":{"vectors":[[9,9]],"ids":[6]}}`).problem(400, "invalid-value")
+		s.do("DELETE", films+"/rows", `{"ids":[18446744073709551614]}`).want(200)
 	}
 }

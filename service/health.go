@@ -2,6 +2,7 @@ package service
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -29,7 +30,7 @@ func (s *Server) readyz(r *request, w http.ResponseWriter) error {
 	return writeJSON(w, http.StatusOK, struct {
 		api.Readiness
 		Found map[string]int `json:"found,omitempty"`
-	}{api.Readiness{Status: "ready", Backends: searching, Lost: lost, GPUUnused: s.unused(instead)}, s.differs()})
+	}{api.Readiness{Status: "ready", Backends: searching, Lost: lost, GPUUnused: s.unused(instead), Versions: s.served()}, s.differs()})
 }
 
 // unused says of each GPU that is there and does not search, or not in all collections, why.
@@ -75,6 +76,11 @@ func (s *Server) demanded(p parameters) error {
 // Await keeps the server from being ready until done is called: what names the thing being
 // prepared, such as a collection that the server starts with.
 func (s *Server) Await(what string) (done func()) {
+	return s.AwaitShown(func() string { return what })
+}
+
+// AwaitShown is Await of a thing whose name changes, as it says how far it has come. what may be called by any goroutine.
+func (s *Server) AwaitShown(what func() string) (done func()) {
 	s.coming.Lock()
 	defer s.coming.Unlock()
 	at := &what
@@ -82,8 +88,30 @@ func (s *Server) Await(what string) (done func()) {
 	return func() {
 		s.coming.Lock()
 		defer s.coming.Unlock()
-		s.toCome = slices.DeleteFunc(s.toCome, func(other *string) bool { return other == at })
+		s.toCome = slices.DeleteFunc(s.toCome, func(other *func() string) bool { return other == at })
 	}
+}
+
+// Serves notes, for the answer to whoever asks whether the server is ready, which version of a collection is served that is made
+// elsewhere, as it is called there; "" if it is not served any more.
+func (s *Server) Serves(collection, version string) {
+	s.coming.Lock()
+	defer s.coming.Unlock()
+	next := maps.Clone(s.serves)
+	if next == nil {
+		next = map[string]string{}
+	}
+	if next[collection] = version; version == "" {
+		delete(next, collection)
+	}
+	s.serves = next
+}
+
+// served returns the versions of Serves, which are not changed.
+func (s *Server) served() map[string]string {
+	s.coming.Lock()
+	defer s.coming.Unlock()
+	return s.serves
 }
 
 // notReady says what a server that is not ready waits for.
@@ -106,7 +134,7 @@ func (s *Server) ready() error {
 	s.coming.Lock()
 	defer s.coming.Unlock()
 	if len(s.toCome) > 0 {
-		return notReady("%s is still to come", *s.toCome[0])
+		return notReady("%s is still to come", (*s.toCome[0])())
 	}
 	return nil
 }

@@ -23,6 +23,11 @@ type Options struct {
 	Open catalog.Opener
 	// Place is asked for the backend of each collection that changes by rows; nil: none can.
 	Place catalog.Placer
+	// ReadOnly refuses every request to change something: the collections are made by the caller, through Catalog.
+	ReadOnly bool
+	// Linked says that prepared collections, which the caller makes, are not changed by anybody else: they are not copied but get
+	// a second name in Dir, where the file system has them.
+	Linked bool
 	// Extensions are what else is served; nil for nothing.
 	Extensions Extensions
 	// Backups says where backups are written to; without a folder they are refused.

@@ -23,11 +23,11 @@ func pursuitParams() []string {
 
 // pursuit writes signals as sums of vectors.
 func (s *Server) pursuit(r *request, w http.ResponseWriter) error {
-	v, err := s.useWhole(r)
+	v, err := s.catalog.Use(r.PathValue("name"), 0)
 	if err != nil {
 		return err
 	}
-	defer v.Release()
+	defer func() { v.Release() }()
 	form, err := accepted(r.Request, jsonType, npzType)
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func (s *Server) pursuit(r *request, w http.ResponseWriter) error {
 			return nil, err
 		}
 		defer in.close() // what is decoded shares no memory with the body
-		p = &pursued{s: s, t: in.turn, v: v}
+		p = &pursued{s: s, t: in.turn}
 		if media == jsonType {
 			p.Pursuit, err = wire.DecodePursuit(body, v.Dim(), s.limitsOf(v))
 		} else {
@@ -64,7 +64,13 @@ func (s *Server) pursuit(r *request, w http.ResponseWriter) error {
 		}
 		return &wire.Search{M: p.M}, nil
 	}, func(ctx context.Context, _ *turn, name string, _ *catalog.Version, _ *wire.Search) (*batch.Response, error) {
-		p.name = name
+		whole, err := s.whole(ctx, p.t, v)
+		if err != nil {
+			return nil, err
+		}
+		v.Release()
+		v = whole
+		p.v, p.name = v, name
 		return nil, p.pursue(ctx)
 	}, func(t *turn, _ *batch.Response, took time.Duration) error {
 		out := t.outgoing(r, w)
@@ -183,7 +189,8 @@ func (p *pursued) explain(err error) error {
 // write sends the terms as JSON.
 func (p *pursued) write(out *outgoing, took time.Duration) error {
 	ids := naming(p.v)
-	out.buf.b = wire.AppendOpening(out.buf.b, p.v.Info().Version, took, nil, ids)
+	info := p.v.Info()
+	out.buf.b = wire.AppendOpening(out.buf.b, info.Version, info.Writes, took, nil, ids)
 	for j, terms := 0, p.terms; j < p.M; j++ {
 		n := 0
 		for n < len(terms) && terms[n].Signal == int64(j) {

@@ -34,10 +34,11 @@ func (s *Server) recall(r *request, w http.ResponseWriter) error {
 		}
 		found.Plan = "" // depends on the seed
 		head, err := json.Marshal(struct {
-			Version int64 `json:"version"`
+			Version int64   `json:"version"`
+			Writes  *uint64 `json:"writes,omitempty"`
 			*tasks.RecallSummary
 			Scores *api.ScoreCheck `json:"scores,omitempty"` // with the collection's ids
-		}{c.version, found, c.scores(found.Scores)})
+		}{c.info.Version, c.info.Writes, found, c.scores(found.Scores)})
 		if err != nil {
 			return err
 		}
@@ -99,7 +100,7 @@ func (s *Server) certify(r *request, w http.ResponseWriter) error {
 		out := t.outgoing(r, w)
 		defer out.close()
 		jsonHeader(w.Header())
-		out.buf.b = wire.AppendOpening(out.buf.b, c.version, c.took, covers, c.ids)
+		out.buf.b = wire.AppendOpening(out.buf.b, c.info.Version, c.info.Writes, c.took, covers, c.ids)
 		for j := range c.resp.Answers {
 			one := &c.of[j]
 			var recall *float64
@@ -121,11 +122,11 @@ func (s *Server) certify(r *request, w http.ResponseWriter) error {
 // stated finds the best atoms of queries for which a body of a verb states answers, whose atoms are the
 // candidates, and passes both to answer.
 func (s *Server) stated(r *request, verb string, answer func(context.Context, *turn, *comparison) error) error {
-	v, err := s.useWhole(r)
+	v, err := s.catalog.Use(r.PathValue("name"), 0)
 	if err != nil {
 		return err
 	}
-	defer v.Release()
+	defer func() { v.Release() }()
 	if _, err := accepted(r.Request, jsonType); err != nil {
 		return err
 	}
@@ -134,7 +135,7 @@ func (s *Server) stated(r *request, verb string, answer func(context.Context, *t
 	} else if media != jsonType {
 		return unsupported(r.Request, jsonType)
 	}
-	c := &comparison{v: v, ids: naming(v), version: v.Info().Version}
+	c := &comparison{}
 	return s.searchInTurn(r, v, func(in *input) (*wire.Search, error) {
 		body, err := in.all()
 		if err != nil {
@@ -151,7 +152,14 @@ func (s *Server) stated(r *request, verb string, answer func(context.Context, *t
 			return nil, err
 		}
 		return c.Search, nil
-	}, func(ctx context.Context, t *turn, name string, v *catalog.Version, q *wire.Search) (*batch.Response, error) {
+	}, func(ctx context.Context, t *turn, name string, _ *catalog.Version, q *wire.Search) (*batch.Response, error) {
+		whole, err := s.whole(ctx, t, v)
+		if err != nil {
+			return nil, err
+		}
+		v.Release()
+		v = whole
+		c.v, c.ids, c.info = v, naming(v), v.Info()
 		return s.runGoals(ctx, t, name, v, q, c.Listed(), func(req *batch.Request) (err error) {
 			c.filter, c.exclude = req.Filter, req.Exclude
 			if c.rows, err = c.Stated.Rows(rowsIn(v)); err != nil {
@@ -183,7 +191,7 @@ func (s *Server) stated(r *request, verb string, answer func(context.Context, *t
 type comparison struct {
 	*wire.Stated
 	v       *catalog.Version
-	version int64
+	info    catalog.Info
 	ids     wire.Naming
 	rows    [][]int64 // of the stated answers
 	filter  []int64   // rows that may be returned, nil for all

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"thresher/columns"
 	"thresher/dataset"
 	"thresher/dataset/jsonscan"
 	"thresher/service/catalog"
@@ -79,45 +80,120 @@ func (s *Server) deleteRows(r *request, w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	ids, err := s.idsToDelete(r)
+	what, err := s.rowsToDelete(r)
 	if err != nil {
 		return err
 	}
-	info, err := s.catalog.Remove(ifMatch(r), r.PathValue("name"), ids, key)
+	name := r.PathValue("name")
+	var info catalog.Info
+	if what.where != nil {
+		info, err = s.catalog.RemoveWhere(ifMatch(r), name, what.where, what.text, key)
+	} else if info, err = s.catalog.Remove(ifMatch(r), name, what.ids, key); err != nil {
+		err = noRow(err)
+	}
 	if err != nil {
-		return noRow(err)
+		return err
 	}
 	return s.answerChange(r, w, info, wait, http.StatusOK)
 }
 
-// idsToDelete returns the ids that a request lists, in its body or as a parameter.
-func (s *Server) idsToDelete(r *request) (ids catalog.Keys, err error) {
+// deletion says which rows a request deletes: those of ids, or those for which where is true.
+type deletion struct {
+	ids   catalog.Keys
+	where *columns.Expr
+	text  string // of where
+}
+
+// howToDelete is what a request to delete rows says.
+const howToDelete = `the rows to delete are named by a JSON body, {"ids": [1, 2]} or {"filter": "year < 1950"}, or by the parameter ids=1,2 or filter=`
+
+// rowsToDelete returns which rows a request names, in its body or as a parameter.
+func (s *Server) rowsToDelete(r *request) (what deletion, err error) {
 	listed, err := r.params.parseText("ids")
+	if err != nil {
+		return what, err
+	}
+	expression, err := r.params.parseText("filter")
+	if err != nil {
+		return what, err
+	}
+	byIDs, byFilter, body := r.params.Has("ids"), r.params.Has("filter"), r.ContentLength != 0
 	switch {
-	case err != nil:
-		return ids, err
-	case r.params.Has("ids") && r.ContentLength != 0:
-		return ids, twice("ids")
-	case r.params.Has("ids"):
-		return keysOf(listed)
+	case byIDs && byFilter:
+		return what, problem.New(problem.InvalidValue, "ids and filter are both given, and one of them says which rows are deleted").In("filter")
+	case byIDs && body:
+		return what, twice("ids")
+	case byFilter && body:
+		return what, twice("filter")
+	case byIDs:
+		what.ids, err = keysOf(listed)
+		return what, err
+	case byFilter:
+		return what, what.parse(expression, columns.Parse)
+	case !body:
+		return what, problem.New(problem.InvalidValue, "nothing says which rows: %s", howToDelete).In("ids")
 	case mediaType(r.Request) != jsonType:
-		return ids, unsupported(r.Request, jsonType)
+		p := problem.Of(unsupported(r.Request, jsonType))
+		p.Detail += "; " + howToDelete
+		return what, p
 	}
 	// Lists of ids take memory and slots as searches do; a request that then waits for other
 	// changes of the collection holds neither.
-	return ids, s.inTurn(r, func(in *input) error {
+	return what, s.inTurn(r, func(in *input) error {
 		text, err := in.all()
 		if err != nil {
 			return err
 		}
-		if err := jsonbody.Decode(text, jsonbody.Members{"ids": jsonbody.Optional(readIDs("ids", s.o.Limits.Memory, &ids))}); err != nil {
+		given := false
+		members := jsonbody.Members{
+			"ids": jsonbody.Optional(func(b []byte, i int) (int, error) {
+				given = true
+				return readIDs("ids", s.o.Limits.Memory, &what.ids)(b, i)
+			}),
+			"filter": jsonbody.Optional(what.readFilter),
+		}
+		if err := jsonbody.Decode(text, members); err != nil {
 			return err
 		}
-		if ids.Len() == 0 {
+		switch {
+		case given && what.where != nil:
+			return problem.New(problem.InvalidValue, "ids and filter are both given, and one of them says which rows are deleted").In("filter")
+		case given && what.ids.Len() == 0:
 			return problem.New(problem.InvalidValue, "ids is empty").In("ids")
+		case !given && what.where == nil:
+			return problem.New(problem.InvalidValue, "nothing says which rows: %s", howToDelete).In("ids")
 		}
 		return nil
 	})
+}
+
+// readFilter reads an expression over columns, or a filter in Qdrant's form.
+func (d *deletion) readFilter(b []byte, i int) (next int, err error) {
+	if i < len(b) && b[i] == '{' {
+		if next, err = jsonscan.Value(b, i); err != nil {
+			return i, err
+		}
+		return next, d.parse(string(b[i:next]), func(text string) (*columns.Expr, error) { return columns.ParseJSON([]byte(text)) })
+	}
+	if i < len(b) && b[i] != '"' {
+		return i, jsonbody.Mistyped("filter", b, i, "an expression over columns, or a filter in Qdrant's form")
+	}
+	var text string
+	if next, err = jsonbody.Text("filter", &text)(b, i); err != nil {
+		return i, err
+	}
+	return next, d.parse(text, columns.Parse)
+}
+
+// parse takes an expression.
+func (d *deletion) parse(text string, parse func(string) (*columns.Expr, error)) (err error) {
+	if d.text = text; strings.TrimSpace(text) == "" {
+		return problem.New(problem.InvalidValue, "filter is empty").In("filter")
+	}
+	if d.where, err = parse(text); err != nil {
+		return problem.OfFilter(err, "filter")
+	}
+	return nil
 }
 
 // keysOf returns the ids of a list in which commas separate them: integers if all are, which can be texts, too.

@@ -73,8 +73,8 @@ func (s *Server) search(r *request, w http.ResponseWriter) error {
 		}
 		return q, err
 	}, func(ctx context.Context, t *turn, name string, _ *catalog.Version, q *wire.Search) (*batch.Response, error) {
-		if form == npzType || q.Rows || q.Digest != nil { // which name rows by their place among all
-			whole, err := s.catalog.Whole(ctx, v)
+		if v.Len() > 0 && (form == npzType || q.Rows || q.Digest != nil) { // which name rows by their place among all
+			whole, err := s.whole(ctx, t, v)
 			if err != nil {
 				return nil, err
 			}
@@ -86,14 +86,15 @@ func (s *Server) search(r *request, w http.ResponseWriter) error {
 		if q.Covers, err = s.covers(v, q); err != nil {
 			return err
 		}
-		out := t.outgoing(r, w)
+		out, info := t.outgoing(r, w), v.Info()
 		defer out.close()
+		w.Header().Set("ETag", versionTag(info)) // the state that the answer is of
 		if form == npzType {
 			return out.npz(v, resp, q.Covers)
 		}
 		jsonHeader(w.Header())
 		ids := naming(v)
-		out.buf.b = wire.AppendOpening(out.buf.b, v.Info().Version, took, q.Covers, ids)
+		out.buf.b = wire.AppendOpening(out.buf.b, info.Version, info.Writes, took, q.Covers, ids)
 		for j := range resp.Answers {
 			out.buf.b = wire.AppendResult(out.buf.b, j, &resp.Answers[j], q, ids)
 			resp.Answers[j] = batch.Answer{} // frees what is written
@@ -357,7 +358,7 @@ func naming(v *catalog.Version) wire.Naming {
 	case catalog.Integers:
 		naming.Int = ids.Int
 	case catalog.Strings:
-		naming.Name, naming.Digits = ids.Name, ids.Digits()
+		naming.Name, naming.Digits = ids.Name, ids.Digits
 	}
 	return naming
 }

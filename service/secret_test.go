@@ -51,13 +51,13 @@ func TestSeedsAreDrawn(t *testing.T) {
 	put("b", "")
 	only(2)
 	s.do("DELETE", "/v1/collections/b", nil).want(204)
-	s.do("POST", "/v1/collections/a/rows?wait", npy(gaussian(2, dim), dim), "Content-Type", npyType).want(200)
+	put("a", "&replace")
 	if again := only(1); again == first {
 		t.Error("the next version has the seed of the one before")
 	}
 	s.do("DELETE", "/v1/collections/a", nil).want(204)
 	put("c", "&seed=7")
-	s.do("POST", "/v1/collections/c/rows?wait", npy(gaussian(2, dim), dim), "Content-Type", npyType).want(200)
+	put("c", "&seed=7&replace")
 	if all := s.seeds(); all[7] != 1 || len(all) != 1 {
 		t.Error(all)
 	}

@@ -79,7 +79,8 @@ type Server struct {
 	damaged int            // parts of the databases, set by Open, as is
 	found   map[string]int // what countFound counts
 	coming  sync.Mutex
-	toCome  []*string // what the server awaits before it is ready
+	serves  map[string]string // the versions of Serves, by the names of collections
+	toCome  []*func() string  // what the server awaits before it is ready
 }
 
 // Open opens the data folder, loads its contents in the background, and continues unfinished
@@ -171,7 +172,7 @@ func (s *Server) openParts(ctx context.Context) error {
 		return err
 	}
 	co := &catalog.Options{
-		Open: o.Open, Place: o.Place, Files: s.files, Roots: o.Roots, Memory: o.Limits.Memory, MaxCollections: o.Limits.Collections,
+		Open: o.Open, Place: o.Place, Files: s.files, Roots: o.Roots, Linked: o.Linked, Memory: o.Limits.Memory, MaxCollections: o.Limits.Collections,
 		Threads: o.Threads, Coalesce: o.Coalesce, Runs: s.observeRuns, OnRemoved: s.forgetCollection, Log: o.Log,
 		Patience: o.Timeouts.Search, DenseLimit: o.Limits.Dense, Budget: o.Limits.reading(), LostOwner: offline.LostOwner, Now: o.Now,
 	}

@@ -76,7 +76,7 @@ func (c *Compared) right() bool { return len(c.Missed) == 0 && c.Unwanted == 0 }
 // Comparison compares answers of any origin with proven ones, part by part. It is not safe for
 // concurrent use.
 type Comparison struct {
-	atoms   *collection.Collection
+	atoms   comparedAtoms
 	oracle  *verify.Oracle
 	recall  *verify.Recall
 	reasons *verify.Reasons // nil if they are not looked for
@@ -99,7 +99,14 @@ type Comparison struct {
 // NewComparison returns a comparison of answers of k >= 1 atoms of a collection at most, that
 // uses the scores of o, an oracle of the same rows.
 func NewComparison(o *verify.Oracle, atoms *collection.Collection, k int) *Comparison {
-	return &Comparison{atoms: atoms, oracle: o, recall: verify.NewRecall(o, k)}
+	of := comparedAtoms{n: atoms.N, dim: atoms.Dim, metric: atoms.Metric, origin: atoms.Origin, block: atoms}
+	return &Comparison{atoms: of, oracle: o, recall: verify.NewRecall(o, k)}
+}
+
+// NewComparisonOfRows is NewComparison of vectors that are no single collection.
+func NewComparisonOfRows(o *verify.Oracle, rows Rows, k int) *Comparison {
+	of := comparedAtoms{n: rows.Len(), dim: rows.Dim(), metric: rows.Metric(), rows: rows}
+	return &Comparison{atoms: of, oracle: o, recall: verify.NewRecall(o, k)}
 }
 
 // Resume goes on from the counts of an earlier comparison.
@@ -154,8 +161,8 @@ func (c *Comparison) compare(p *Part, j int, inTime bool) (Compared, error) {
 	found := Compared{Query: stated.Query}
 	c.method, c.plan = proven.Certificate.Method, proven.Certificate.Plan
 	for at, id := range stated.Rows {
-		if id < 0 || id >= int64(c.atoms.N) {
-			return found, &AnswersError{Err: fmt.Errorf("query %d: vector %d at rank %d is outside [0, %d)", stated.Query, id, at+1, c.atoms.N), NoRow: true, Hint: c.beyond(p)}
+		if id < 0 || id >= int64(c.atoms.n) {
+			return found, &AnswersError{Err: fmt.Errorf("query %d: vector %d at rank %d is outside [0, %d)", stated.Query, id, at+1, c.atoms.n), NoRow: true, Hint: c.beyond(p)}
 		}
 	}
 	if found.Kept = proven.Certificate.StoppedBy != batch.Done; found.Kept {
@@ -191,8 +198,8 @@ type comparedQuery struct {
 
 // query returns query j of a request.
 func (c *Comparison) query(req *batch.Request, j int) comparedQuery {
-	from, to := j*c.atoms.Dim, (j+1)*c.atoms.Dim
-	if c.atoms.Float64() {
+	from, to := j*c.atoms.dim, (j+1)*c.atoms.dim
+	if c.atoms.float64s() {
 		return comparedQuery{given: req.Queries64[from:to]}
 	}
 	return comparedQuery{rounded: req.Queries[from:to]}
@@ -201,10 +208,10 @@ func (c *Comparison) query(req *batch.Request, j int) comparedQuery {
 // score sets out[k] to the search score of rows[k] for a query.
 func (c *Comparison) score(out []float64, q comparedQuery, rows []uint32) {
 	if q.given != nil {
-		c.atoms.Scores64(out, q.given, rows)
+		c.atoms.block.Scores64(out, q.given, rows)
 		return
 	}
-	c.atoms.Scores(out, q.rounded, rows)
+	c.atoms.scores(out, q.rounded, rows)
 }
 
 // allowed returns the atoms of a stated answer to query j of a request, whose vector is q, that the
@@ -266,7 +273,7 @@ func (c *Comparison) allow(filter, exclude []int64) []bool {
 	if c.filtered != nil && sameList(filter, c.filter) && sameList(exclude, c.exclude) {
 		return c.filtered
 	}
-	c.filter, c.exclude, c.filtered = filter, exclude, make([]bool, c.atoms.N)
+	c.filter, c.exclude, c.filtered = filter, exclude, make([]bool, c.atoms.n)
 	for i := range c.filtered {
 		c.filtered[i] = filter == nil
 	}
@@ -309,7 +316,7 @@ func (c *Comparison) permission(goal *batch.QueryGoal, maxScore *float64, req *b
 			return true
 		}
 		c.score(score[:], q, []uint32{uint32(id)})
-		return score[0] <= c.atoms.Metric.Ceiling(*maxScore)
+		return score[0] <= c.atoms.metric.Ceiling(*maxScore)
 	}
 }
 
@@ -353,7 +360,7 @@ func kept(ids []int64, scores []float32, keep func(int64) bool) ([]int64, []floa
 // scores returns what the stated scores are, nil if there are none.
 func (c *Comparison) scores() (*verify.FormCount, error) {
 	stated := c.recall.Scores()
-	found, err := stated.Form(c.atoms.Metric)
+	found, err := stated.Form(c.atoms.metric)
 	if err != nil {
 		return nil, &AnswersError{Err: err, OtherMetric: true}
 	}

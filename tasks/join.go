@@ -22,7 +22,7 @@ type JoinSummary struct {
 	Rows    int64  `json:"rows"`    // of the left table
 	Matched int64  `json:"matched"` // of these, in a pair
 	Pairs   int64  `json:"pairs"`
-	Groups  int    `json:"groups"` // of rows of the right table with equal keys
+	Groups  int    `json:"groups"` // keys that rows of both tables have
 	K       int    `json:"k"`      // 0: any number
 	Metric  string `json:"metric"`
 	Method  string `json:"method"` // the most frequent first

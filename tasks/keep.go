@@ -29,7 +29,7 @@ func (c *Comparison) keep(p *Part, j int) {
 	kept := batch.Answer{IDs: slices.Clone(ids), Certificate: cert}
 	scores := c.searchScores(q, ids)
 	for _, s := range scores {
-		kept.Scores = append(kept.Scores, float32(c.atoms.Metric.Shown(s)))
+		kept.Scores = append(kept.Scores, float32(c.atoms.metric.Shown(s)))
 	}
 	if p.Request.SearchScores {
 		kept.SearchScores = scores

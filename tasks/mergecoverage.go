@@ -15,6 +15,7 @@ import (
 
 	"thresher/batch"
 	"thresher/collection"
+	"thresher/dataset"
 )
 
 // Coverage says what the answers of a file are to. Files of answers state it once, as covers, so
@@ -205,41 +206,42 @@ func NewQueryDigest(dim int) *QueryDigest {
 	return d
 }
 
-// Add adds queries, row-major, and what rounding to float32 took from each value; nil: nothing. A row
-// that float32 holds enters as float32, another one as float64.
-func (d *QueryDigest) Add(rows, rests []float32) {
-	le := binary.LittleEndian
+// Add adds queries, row-major: those in float64 as they were given, if rows were rounded, else rows. A query that float32 holds
+// enters as float32, another one as float64.
+func (d *QueryDigest) Add(rows []float32, given []float64) {
+	if given != nil {
+		d.AddGiven(given)
+		return
+	}
 	for at := 0; at+d.dim <= len(rows); at += d.dim {
-		row := rows[at : at+d.dim]
-		var rest []float32
-		if rests != nil {
-			rest = rests[at : at+d.dim]
+		d.row = append(d.row[:0], 4)
+		for _, x := range rows[at : at+d.dim] {
+			d.row = binary.LittleEndian.AppendUint32(d.row, math.Float32bits(x+0)) // no -0
 		}
 		d.count++
-		if !slices.ContainsFunc(rest, func(x float32) bool { return x != 0 }) {
-			d.row = append(d.row[:0], 4)
-			for _, x := range row {
-				d.row = le.AppendUint32(d.row, math.Float32bits(x+0)) // no -0
-			}
-			d.sum.Write(d.row)
-			continue
-		}
-		d.row = append(d.row[:0], 8)
-		for j, x := range row {
-			d.row = le.AppendUint64(d.row, math.Float64bits(float64(x)+float64(rest[j])))
-		}
 		d.sum.Write(d.row)
 	}
 }
 
-// AddGiven adds one query in float64, as Add adds what float32 and its rest make of it.
-func (d *QueryDigest) AddGiven(row []float64) {
-	values, rests := make([]float32, len(row)), make([]float32, len(row))
-	for j, x := range row {
-		values[j] = float32(x)
-		rests[j] = float32(x - float64(values[j]))
+// AddGiven is Add of queries in float64.
+func (d *QueryDigest) AddGiven(given []float64) {
+	narrow := make([]float32, d.dim)
+	for at := 0; at+d.dim <= len(given); at += d.dim {
+		row := given[at : at+d.dim]
+		if dataset.HoldsAll(row) {
+			for j, x := range row {
+				narrow[j] = float32(x)
+			}
+			d.Add(narrow, nil)
+			continue
+		}
+		d.row = append(d.row[:0], 8)
+		for _, x := range row {
+			d.row = binary.LittleEndian.AppendUint64(d.row, math.Float64bits(x+0)) // no -0
+		}
+		d.count++
+		d.sum.Write(d.row)
 	}
-	d.Add(values, rests)
 }
 
 // Count returns the number of queries.
@@ -259,18 +261,23 @@ func ShardSample(n int) int { return min(n, shardSample) }
 // The same vectors have the same digest. Others have another one, unless they agree in number, dimension, a
 // sample of the rows, and its ids.
 func ShardOf(c *collection.Collection, id func(row int) string) Shard {
+	return shardOf(c.N, c.Dim, id, c.Given)
+}
+
+// shardOf is ShardOf of n vectors, which given returns.
+func shardOf(n, dim int, id func(row int) string, given func(row int) []float64) Shard {
 	sum, le := sha256.New(), binary.LittleEndian
-	head := le.AppendUint64(le.AppendUint64(nil, uint64(c.N)), uint64(c.Dim))
+	head := le.AppendUint64(le.AppendUint64(nil, uint64(n)), uint64(dim))
 	sum.Write(head)
 	var line []byte
-	some := ShardSample(c.N)
+	some := ShardSample(n)
 	for i := range some {
 		row := i
 		if some > 1 {
-			row = int(int64(i) * int64(c.N-1) / int64(some-1))
+			row = int(int64(i) * int64(n-1) / int64(some-1))
 		}
 		line = line[:0]
-		for _, value := range c.Given(row) {
+		for _, value := range given(row) {
 			line = le.AppendUint64(line, math.Float64bits(value+0))
 		}
 		if id != nil {
@@ -279,7 +286,7 @@ func ShardOf(c *collection.Collection, id func(row int) string) Shard {
 		}
 		sum.Write(line)
 	}
-	return Shard{Digest: hex.EncodeToString(sum.Sum(nil)[:16]), Rows: int64(c.N)}
+	return Shard{Digest: hex.EncodeToString(sum.Sum(nil)[:16]), Rows: int64(n)}
 }
 
 // Part describes those vectors of s that may be returned: the rows of filter, nil for all, without those of

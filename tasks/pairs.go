@@ -140,6 +140,9 @@ func (s *PairSearch) Total() int64 {
 	if s.o.With != nil {
 		return s.o.With.Len()
 	}
+	if s.o.Filter != nil {
+		return int64(len(s.o.Filter))
+	}
 	return int64(s.atoms.N)
 }
 

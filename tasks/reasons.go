@@ -13,12 +13,12 @@ import (
 
 // lookForReasons makes a comparison keep what why needs. For vectors of float64 there are no reasons.
 func (c *Comparison) lookForReasons() {
-	if !c.atoms.Float64() {
+	if !c.atoms.float64s() {
 		c.reasons = c.newReasons()
 	}
 }
 
-func (c *Comparison) newReasons() *verify.Reasons { return verify.NewReasons(c.oracle, c.atoms.Origin) }
+func (c *Comparison) newReasons() *verify.Reasons { return verify.NewReasons(c.oracle, c.atoms.origin) }
 
 // reason adds answer j of a part, whose vector is q and which was compared last, to the reasons.
 func (c *Comparison) reason(p *Part, j int, q comparedQuery) {
@@ -76,7 +76,7 @@ func (c *Comparison) why(ctx context.Context) ([]verify.Reason, error) {
 
 // beyond says why an answer of a part has ids that are no rows, if all answers of it show why; else "".
 func (c *Comparison) beyond(p *Part) string {
-	if c.atoms.Float64() {
+	if c.atoms.float64s() {
 		return ""
 	}
 	r := c.newReasons()

@@ -47,7 +47,7 @@ func Recall(ctx context.Context, c *Comparison, parts Parts, visit func(*Compare
 	}
 	took := c.searched.Round(time.Microsecond)
 	return &RecallSummary{
-		Metric: c.atoms.Metric.String(), Method: c.method, Plan: c.plan,
+		Metric: c.atoms.metric.String(), Method: c.method, Plan: c.plan,
 		TookMS: float64(took) / float64(time.Millisecond), RecallReport: found, Reasons: reasons,
 	}, nil
 }

@@ -17,12 +17,22 @@ import (
 type Oracle struct {
 	rows    []float32
 	kept    *collection.Collection // has the rows, if they are nil
+	over    Rows                   // has them, if both are nil
 	rests   []float32              // what the rows lack of those given; nil: nothing
 	n, dim  int
 	metric  collection.Metric
 	threads int
 	norm    []float64 // |v| by row number; nil: computed when it is needed
 	longest float64   // greatest of norm
+}
+
+// Rows are vectors by row number, in float32, that lie anywhere, as those of several segments do. They are finite, do not change, and
+// are read by several goroutines at once.
+type Rows interface {
+	Len() int
+	Dim() int
+	// RowIn returns row i, in place or in memory, which holds Dim floats.
+	RowIn(memory []float32, i int) []float32
 }
 
 // tile is the number of queries that one pass over the atoms serves: enough independent sums
@@ -69,6 +79,29 @@ func NewOracleOf(c *collection.Collection, threads int) (*Oracle, error) {
 	return o, nil
 }
 
+// NewOracleOver is NewOracle of rows that lie anywhere.
+func NewOracleOver(rows Rows, metric collection.Metric, threads int) (*Oracle, error) {
+	o, err := NewLazyOracleOver(rows, metric)
+	if err != nil {
+		return nil, err
+	}
+	if o.threads = threads; threads < 1 {
+		o.threads = runtime.GOMAXPROCS(0)
+	}
+	if err := o.measure(); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// NewLazyOracleOver is NewLazyOracle of rows that lie anywhere.
+func NewLazyOracleOver(rows Rows, metric collection.Metric) (*Oracle, error) {
+	if err := metric.Check(); err != nil {
+		return nil, err
+	}
+	return &Oracle{over: rows, n: rows.Len(), dim: rows.Dim(), metric: metric, threads: 1}, nil
+}
+
 // NewLazyOracleOf is NewLazyOracle of the rows of c, in the type in which it keeps them.
 func NewLazyOracleOf(c *collection.Collection) (*Oracle, error) {
 	if c.Rows != nil {
@@ -83,8 +116,13 @@ func NewLazyOracleOf(c *collection.Collection) (*Oracle, error) {
 // measure computes the norms.
 func (o *Oracle) measure() error {
 	o.norm = make([]float64, o.n)
+	memory := o.memory()
 	for i := range o.norm {
-		o.norm[i] = o.measured(i)
+		if o.over != nil {
+			o.norm[i] = norm(o.over.RowIn(memory, i))
+		} else {
+			o.norm[i] = o.measured(i)
+		}
 		if math.IsNaN(o.norm[i]) || math.IsInf(o.norm[i], 0) {
 			return fmt.Errorf("row %d is not finite", i)
 		}
@@ -141,9 +179,17 @@ func (o *Oracle) length(i int) float64 {
 	return o.norm[i]
 }
 
+// memory returns memory for a row of o.over, nil if there is none.
+func (o *Oracle) memory() []float32 {
+	if o.over == nil {
+		return nil
+	}
+	return make([]float32, o.dim)
+}
+
 // measured computes |v| of a row.
 func (o *Oracle) measured(i int) float64 {
-	if o.rows == nil && o.kept.Float64() {
+	if o.kept != nil && o.kept.Float64() {
 		row := make([]float64, o.dim)
 		o.kept.Vectors.Read64(row, i*o.dim)
 		return norm(row)
@@ -157,13 +203,16 @@ func (o *Oracle) row(i int) []float32 {
 		return o.rows[i*o.dim : (i+1)*o.dim]
 	}
 	row := make([]float32, o.dim)
+	if o.over != nil {
+		return o.over.RowIn(row, i)
+	}
 	o.kept.Vectors.Read32(row, i*o.dim)
 	return row
 }
 
 // row64 writes row i in float64, as the collection keeps it, to row, and returns it.
 func (o *Oracle) row64(i int, row []float64) []float64 {
-	if o.rows == nil {
+	if o.kept != nil {
 		o.kept.Vectors.Read64(row, i*o.dim)
 		return row
 	}
@@ -245,7 +294,7 @@ func work[T float32 | float64](ctx context.Context, o *Oracle, queries []T, tile
 		s[t] = Scores{Search: make([]float64, o.n), oracle: o}
 		_, s[t].wide = any(queries).([]float64)
 	}
-	m, wide := len(queries)/o.dim, make([]float64, o.dim)
+	m, wide, memory := len(queries)/o.dim, make([]float64, o.dim), o.memory()
 	for first := range tiles {
 		count := min(tile, m-first)
 		for t := range q {
@@ -260,7 +309,7 @@ func work[T float32 | float64](ctx context.Context, o *Oracle, queries []T, tile
 			}
 			s[t].norm = norm(row)
 		}
-		if !o.score(ctx, &q, &s, wide) {
+		if !o.score(ctx, &q, &s, wide, memory) {
 			skipped.Store(true)
 			continue
 		}
@@ -270,9 +319,9 @@ func work[T float32 | float64](ctx context.Context, o *Oracle, queries []T, tile
 	}
 }
 
-// score scores all atoms for a tile of queries, and reports whether ctx has not ended meanwhile. wide is
+// score scores all atoms for a tile of queries, and reports whether ctx has not ended meanwhile. wide and memory are
 // memory for a row.
-func (o *Oracle) score(ctx context.Context, q *[tile][]float64, s *[tile]Scores, wide []float64) bool {
+func (o *Oracle) score(ctx context.Context, q *[tile][]float64, s *[tile]Scores, wide []float64, memory []float32) bool {
 	for i := range o.n {
 		if i%uncheckedRows == 0 && ctx.Err() != nil {
 			return false
@@ -281,6 +330,8 @@ func (o *Oracle) score(ctx context.Context, q *[tile][]float64, s *[tile]Scores,
 		switch {
 		case o.rests != nil:
 			all = sums(o, q, o.given(i, wide))
+		case o.over != nil:
+			all = sums(o, q, o.over.RowIn(memory, i))
 		case o.rows == nil:
 			o.kept.Vectors.Read64(wide, i*o.dim)
 			all = sums(o, q, wide)

@@ -248,6 +248,12 @@ func (r *Recall) Report() (*RecallReport, error) {
 	return p, nil
 }
 
+// ShareInterval is a 95% confidence interval of the mean of values in [0, 1], from n >= 1 independent ones of this
+// mean, whatever their variance.
+func ShareInterval(mean float64, n int64) (low, high float64) {
+	return meanInterval(mean, mean*(1-mean), float64(n), 1)
+}
+
 // meanInterval is a 95% confidence interval of the mean of values in [0, 1], from n
 // independent ones with this mean and variance: that of Clopper and Pearson for a share,
 // with the number of trials that gives a share the variance seen (Korn and Graubard 1998,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"runtime"
 	"slices"
 	"sync"
@@ -19,6 +18,7 @@ import (
 // gaps; the set knows it by a number, which it keeps. Rows are in the order of the numbers.
 type changes struct {
 	set     *sets.Set
+	wide    bool // it keeps float64
 	upkeep  context.Context
 	stop    context.CancelFunc // of upkeep
 	tending sync.WaitGroup     // goroutines that do it
@@ -49,8 +49,6 @@ func (v *index) changing(ctx context.Context, o *Options) (*changes, error) {
 		return v.changes, nil
 	case v.columns != nil:
 		return nil, wrong("handle", "the collection has columns; add and remove build one with other vectors")
-	case v.Elem() == dataset.ElemFloat64:
-		return nil, wrong("handle", "the vectors are %v, which segments would round; add and remove build a collection of others", v.Elem())
 	}
 	d, err := o.Device(ctx, v.device, v.options.Threads, v.Collection)
 	if err != nil {
@@ -60,8 +58,12 @@ func (v *index) changing(ctx context.Context, o *Options) (*changes, error) {
 	if threads == 0 {
 		threads = runtime.GOMAXPROCS(0)
 	}
+	elem := dataset.ElemFloat32 // which has all values of narrower types
+	if v.Float64() {
+		elem = dataset.ElemFloat64
+	}
 	so := sets.Options{
-		Collection: collection.Options{Metric: v.Metric, Basis: v.Basis, Seed: v.Seed, Threads: max(1, threads/4), Origin: v.Origin},
+		Collection: collection.Options{Metric: v.Metric, Elem: elem, Basis: v.Basis, Seed: v.Seed, Threads: max(1, threads/4), Origin: v.Origin},
 		Backend:    d.Backend,
 	}
 	if d.Engine != nil {
@@ -75,7 +77,7 @@ func (v *index) changing(ctx context.Context, o *Options) (*changes, error) {
 	if err != nil {
 		return nil, errors.Join(err, first.Close())
 	}
-	made := &changes{set: set, n: v.N, next: int64(v.N)}
+	made := &changes{set: set, wide: v.Float64(), n: v.N, next: int64(v.N)}
 	made.upkeep, made.stop = context.WithCancel(context.Background())
 	v.changes = made
 	return made, nil
@@ -129,20 +131,14 @@ func (c *call) upsert(ctx context.Context) (any, *reply, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if !given.Elem().Narrow() {
-		return nil, nil, wrong("vectors", "are %v, which segments do not keep: rounded by the client they are told from others by rounded", given.Elem())
+	if !given.Elem().Narrow() && !v.Float64() {
+		return nil, nil, wrong("vectors", "are %v, which the collection does not keep: rounded by the client they are told from others by rounded", given.Elem())
 	}
-	dim, vectors := given.Dim(), given.Float32s()
-	if vectors == nil {
-		vectors = make([]float32, given.Len()*dim)
-		for i := range given.Len() {
-			given.Read32(vectors[i*dim:][:dim], i*dim)
-		}
-	}
+	dim := given.Dim()
 	if dim != v.Dim {
 		return nil, nil, wrong("vectors", "%d columns; the collection has %d", dim, v.Dim)
 	}
-	rows, err := c.rowNumbers("rows", len(vectors)/dim)
+	rows, err := c.rowNumbers("rows", given.Len())
 	if err == nil && rows == nil {
 		err = wrong("rows", "is missing")
 	}
@@ -162,7 +158,7 @@ func (c *call) upsert(ctx context.Context) (any, *reply, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := x.set.UpsertRounded(numbers, vectors, *change); err != nil {
+	if err := x.put(numbers, given, *change); err != nil {
 		var id *sets.IDError
 		if errors.As(err, &id) {
 			return nil, nil, wrong("rows", "entry %d: row %d is there twice", id.Row, rows[id.Row])
@@ -175,6 +171,27 @@ func (c *call) upsert(ctx context.Context) (any, *reply, error) {
 	x.n, x.next = x.n+added, x.next+int64(added)
 	x.change.Add(*change)
 	return c.wrote(v, x, handle)
+}
+
+// put writes vectors in the type in which the set keeps them.
+func (x *changes) put(numbers []int64, given dataset.Vectors, change dataset.Change) error {
+	n := given.Len() * given.Dim()
+	if x.wide {
+		wide := given.Float64s()
+		if wide == nil {
+			wide = make([]float64, n)
+			given.Read64(wide, 0)
+		}
+		_, err := x.set.UpsertFloat64(numbers, wide, change, nil)
+		return err
+	}
+	narrow := given.Float32s()
+	if narrow == nil {
+		narrow = make([]float32, n)
+		given.Read32(narrow, 0)
+	}
+	_, err := x.set.UpsertRounded(numbers, narrow, change)
+	return err
 }
 
 // numbered returns the numbers of rows that are written, of which the last are added.
@@ -269,7 +286,9 @@ func (c *call) wrote(v *index, x *changes, handle int64) (any, *reply, error) {
 
 // amend makes a description that of what is there now. x.mu is held.
 func (x *changes) amend(info *about) *about {
-	info.N, info.DType = x.n, dataset.ElemFloat32
+	if info.N, info.DType = x.n, dataset.ElemFloat32; x.wide {
+		info.DType = dataset.ElemFloat64
+	}
 	if x.change.Values > 0 {
 		all := x.change
 		if info.Rounded != nil {
@@ -312,15 +331,15 @@ func (c *call) makeBlock(ctx context.Context, v *index, x *changes) (*index, err
 		return nil, err
 	}
 	o := v.options
-	o.Change = r.Change()
+	o.Change, o.Elem = r.Change(), r.Elem()
 	if err := c.fits("vectors", collection.Size(int64(r.Len()), r.Dim(), &o)); err != nil {
 		return nil, err
 	}
-	rows := make([]float32, r.Len()*r.Dim())
-	if _, err := r.Read(rows); err != nil && err != io.EOF {
+	rows, err := r.Vectors()
+	if err != nil {
 		return nil, err
 	}
-	built, err := collection.Build(ctx, rows, r.Dim(), &o)
+	built, err := collection.BuildVectors(ctx, rows, &o)
 	if err != nil {
 		return nil, err
 	}
@@ -379,7 +398,7 @@ func (w *rowWalk) Search(ctx context.Context, req batch.Request) (*batch.Respons
 	}
 	if req.ExcludeSelf {
 		selves := req.Selves
-		for j := int64(0); req.Selves == nil && j < int64(len(req.Queries)/w.Dim()); j++ {
+		for j := int64(0); req.Selves == nil && j < int64(max(len(req.Queries), len(req.Queries64))/w.Dim()); j++ {
 			selves = append(selves, req.SelfFirst+j)
 		}
 		req.Selves, req.SelfFirst = numbered("exclude_self", -1, selves), 0

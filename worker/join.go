@@ -28,7 +28,11 @@ func (c *call) graph(ctx context.Context) (any, *reply, error) {
 	if err := c.fields(&f); err != nil {
 		return nil, nil, err
 	}
-	if err := c.complete(); err != nil {
+	filter, err := c.rowNumbers("filter", -1)
+	if err == nil {
+		err = c.complete()
+	}
+	if err != nil {
 		return nil, nil, err
 	}
 	v, err := c.hold(ctx, f.Handle)
@@ -37,7 +41,7 @@ func (c *call) graph(ctx context.Context) (any, *reply, error) {
 	}
 	defer v.release()
 	o := tasks.GraphOptions{
-		GraphOptions: join.GraphOptions{K: min(f.K, max(v.N-1, 1)), Method: f.Method, Delta: f.Delta, Epsilon: f.Epsilon, Published: f.Published, Threads: v.options.Threads},
+		GraphOptions: join.GraphOptions{K: min(f.K, max(v.N-1, 1)), Method: f.Method, Delta: f.Delta, Epsilon: f.Epsilon, Published: f.Published, Threads: v.options.Threads, Filter: filter},
 		Symmetric:    f.Symmetric, Mutual: f.Mutual,
 	}
 	if err := c.fits("k", 40*int64(v.N)*int64(max(o.K, 0))+int64(o.UndirectedBytes(v.N))); err != nil {
@@ -106,6 +110,10 @@ func (c *call) pairs(ctx context.Context) (any, *reply, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	filter, err := c.rowNumbers("filter", -1)
+	if err != nil {
+		return nil, nil, err
+	}
 	var changes []float64
 	if !v.Float64() {
 		changes, err = vector[float64](c.arguments, "changes", -1, float64s)
@@ -116,7 +124,7 @@ func (c *call) pairs(ctx context.Context) (any, *reply, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	o := tasks.PairOptions{PairOptions: join.PairOptions{MinScore: *f.MinScore, Method: f.Method, Delta: f.Delta, Stored: true}, MaxPairs: f.MaxPairs}
+	o := tasks.PairOptions{PairOptions: join.PairOptions{MinScore: *f.MinScore, Method: f.Method, Delta: f.Delta, Stored: true, Filter: filter}, MaxPairs: f.MaxPairs}
 	if others != nil {
 		if o.With, err = c.otherRows(v, others, changes); err != nil {
 			return nil, nil, err

@@ -195,14 +195,21 @@ func (s *search) checkSelves() error {
 // compareSelves compares the queries with the vectors from row first on. It is a *tasks.SelfError.
 func (s *search) compareSelves(first int64) error {
 	switch {
-	case s.given != nil:
+	case s.walk == nil && s.given != nil:
 		return tasks.CheckGivenSelves(s.given, s.index.Collection, first, 0)
 	case s.walk == nil:
 		return tasks.CheckStoredSelves(s.queries, s.index.Collection, first, 0)
 	}
 	dim := s.index.Dim
 	for j := range int64(s.m) {
-		if !slices.Equal(s.queries[j*int64(dim):(j+1)*int64(dim)], s.walk.Vector(number(s.walk.numbers, first+j))) {
+		from, end, vector := j*int64(dim), (j+1)*int64(dim), number(s.walk.numbers, first+j)
+		same := false
+		if s.given != nil {
+			same = slices.Equal(s.given[from:end], s.walk.Given(vector))
+		} else {
+			same = slices.Equal(s.queries[from:end], s.walk.Vector(vector))
+		}
+		if !same {
 			return &tasks.SelfError{Query: j, Vector: first + j, Vectors: s.n}
 		}
 	}

@@ -14,15 +14,83 @@ import (
 	"thresher/config"
 	"thresher/dataset"
 	"thresher/internal/cli"
+	"thresher/segments"
+	"thresher/tasks"
+	"thresher/verify"
 )
 
-// atoms is the collection to search.
+// atoms are the vectors to search: a collection, or those of a folder whose segments are walked.
 type atoms struct {
-	*collection.Collection
-	names       *dataset.IDs // the ids; nil without a column of them
+	N, Dim int
+	Metric collection.Metric
+	Seed   uint64
+	Origin []float64 // that they are relative to
+	Change dataset.Change
+	elem   dataset.Elem
+
+	beyond      bool                   // they are mapped, and take more than the memory that is free
+	block       *collection.Collection // nil if there are rows
+	rows        *segments.Reading      // of a folder
+	names       *dataset.IDs           // the ids; nil without a column of them
 	columns     dataset.Layout
 	idColumn    string // its name
 	load, build time.Duration
+}
+
+// atomsOf returns those of a collection, which they close.
+func atomsOf(c *collection.Collection) *atoms {
+	return &atoms{N: c.N, Dim: c.Dim, Metric: c.Metric, Seed: c.Seed, Origin: c.Origin, Change: c.Change, elem: c.Elem(), block: c}
+}
+
+// Elem is the type in which the atoms are kept.
+func (a *atoms) Elem() dataset.Elem { return a.elem }
+
+// Float64 reports whether they are kept as float64.
+func (a *atoms) Float64() bool { return a.elem == dataset.ElemFloat64 }
+
+// shard describes them for the answers.
+func (a *atoms) shard() tasks.Shard {
+	if a.rows != nil {
+		return tasks.ShardOfRows(a.rows, a.nameOf())
+	}
+	return tasks.ShardOf(a.block, a.nameOf())
+}
+
+// oracle returns an oracle of their scores; a lazy one reads no row before its score is wanted.
+func (a *atoms) oracle(lazy bool, threads int) (*verify.Oracle, error) {
+	switch {
+	case a.rows != nil && lazy:
+		return verify.NewLazyOracleOver(a.rows, a.Metric)
+	case a.rows != nil:
+		return verify.NewOracleOver(a.rows, a.Metric, threads)
+	case lazy:
+		return verify.NewLazyOracleOf(a.block)
+	}
+	return verify.NewOracleOf(a.block, threads)
+}
+
+// Close closes the collection.
+func (a *atoms) Close() error {
+	if a.block == nil {
+		return nil
+	}
+	return a.block.Close()
+}
+
+// readAhead reports whether mapped collections take more than the memory that is free; then searches read their rows ahead.
+func readAhead(mapped ...*collection.Collection) bool {
+	var bytes int64
+	for _, c := range mapped {
+		bytes += c.Bytes()
+	}
+	spare := cli.SpareMemory()
+	if spare == 0 || bytes <= spare {
+		return false
+	}
+	for _, c := range mapped {
+		c.ReadAhead()
+	}
+	return true
 }
 
 // wide is what a run that is resumed must agree in: float64 if the values are kept so, which decides what is found; else "".
@@ -53,7 +121,10 @@ func (a *app) loadAtoms(ctx context.Context, in input, opt *dataset.Options, o *
 		if err != nil {
 			return nil, errors.Join(err, c.Close())
 		}
-		return &atoms{Collection: c, names: names, idColumn: column, load: time.Since(begun)}, nil
+		made := atomsOf(c)
+		made.names, made.idColumn, made.load = names, column, time.Since(begun)
+		made.beyond = readAhead(c)
+		return made, nil
 	}
 
 	if o.Metric, err = in.metric(a.Config.Metric); err != nil {
@@ -95,7 +166,10 @@ func (a *app) loadAtoms(ctx context.Context, in input, opt *dataset.Options, o *
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", in.name, err)
 	}
-	return &atoms{Collection: c, names: ids, columns: dataset.LayoutOf(r), idColumn: dataset.LayoutOf(r).IDs, load: loaded.Sub(begun), build: time.Since(loaded)}, nil
+	made := atomsOf(c)
+	made.names, made.columns, made.idColumn = ids, dataset.LayoutOf(r), dataset.LayoutOf(r).IDs
+	made.load, made.build = loaded.Sub(begun), time.Since(loaded)
+	return made, nil
 }
 
 // fitsMemory refuses vectors that, with what is built of them, take more memory than is free, if their number is known.
@@ -147,7 +221,9 @@ func (a *app) overRows(ctx context.Context, in input, o *collection.Options, bui
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", in.name, err)
 	}
-	return &atoms{Collection: c, build: time.Since(begun)}, nil
+	made := atomsOf(c)
+	made.build = time.Since(begun)
+	return made, nil
 }
 
 // withoutCodes makes options those of a build without codes.

@@ -54,7 +54,7 @@ of --dtype, and the columns of --columns.`,
 	cmd.Flags().BoolVar(&f.force, "overwrite", false, "overwrite the output")
 	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON object on stdout")
 	f.dtype.add(cmd.Flags())
-	addSettings(cmd, "metric", "basis", "seed", "threads", "dense_limit", "read_limit")
+	addSettings(cmd, "metric", "basis", "seed", "threads", "dense_limit", "read_limit", "cache")
 	return cmd
 }
 
@@ -85,18 +85,15 @@ func (a *app) runBuild(cmd *cobra.Command, f *buildFlags) error {
 	}
 	opt := &dataset.Options{Column: f.column, IDs: f.ids, FindIDs: true}
 	if isFolder(f.out) {
-		switch {
-		case o.Basis != collection.Rotated:
+		if o.Basis != collection.Rotated {
 			return fmt.Errorf("--basis %s: the segments of a folder have basis auto", o.Basis)
-		case f.dtype.Elem == dataset.ElemFloat64:
-			return fmt.Errorf("--dtype %v: the vectors of a folder are %v, or of a type that it has all values of", f.dtype.Elem, dataset.ElemFloat32)
 		}
 		return a.buildFolder(cmd.Context(), in, f, folder.Form{Metric: o.Metric, Seed: o.Seed}, opt)
 	}
 	if err := f.dtype.checkFile(); err != nil {
 		return err
 	}
-	o.Elem = f.dtype.Elem
+	o.Elem = in.kept(f.dtype.Elem)
 	in.except = f.columns.named()
 	opt.Centre = o.Metric.Differences()
 	r, err := in.open(opt)

@@ -10,12 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"thresher/batch"
-	"thresher/collection"
 	"thresher/config"
 	"thresher/dataset"
 	"thresher/internal/cli"
 	"thresher/tasks"
-	"thresher/verify"
 )
 
 // certify is the verb that proves or corrects other answers.
@@ -90,7 +88,7 @@ func (f *searchFlags) flagOf(field string) string {
 // openCandidates opens the answers whose atoms are candidates of the m queries, -1 for an
 // unknown number. The caller closes them.
 func (s *search) openCandidates(ctx context.Context, queries dataset.Reader, m int64) error {
-	s.in.candidates.queries = s.in.queries.asked(ctx, queries, s.flags.queriesColumn, append(s.flags.columns(), s.flags.ids)...)
+	s.in.candidates.queries = s.in.queries.asked(ctx, queries, s.flags.queriesColumn, s.flags.beside()...)
 	k := s.k
 	if s.certified != nil && s.Config.Origin("k").Kind == config.FromDefault {
 		k = 0
@@ -110,17 +108,22 @@ func (s *search) openCandidates(ctx context.Context, queries dataset.Reader, m i
 // setGoals gives the queries of a request, numbered from first, their goals, and returns the
 // answers that their candidates are from.
 func (s *search) setGoals(req *batch.Request, first int64) (others []dataset.Result, err error) {
-	m := len(req.Queries) / s.atoms.Dim
+	m := max(len(req.Queries), len(req.Queries64)) / s.atoms.Dim
 	if s.goals != nil {
 		if req.Goals, err = s.goals.read(first, m); err != nil {
 			return nil, err
 		}
 	}
+	if req.Goals == nil && (s.filters != nil || s.candidates != nil) {
+		req.Goals = make([]batch.QueryGoal, m)
+	}
+	if s.filters != nil {
+		if err := s.filters.set(req.Goals, first); err != nil {
+			return nil, err
+		}
+	}
 	if s.candidates == nil {
 		return nil, nil
-	}
-	if req.Goals == nil {
-		req.Goals = make([]batch.QueryGoal, m)
 	}
 	others = make([]dataset.Result, m)
 	for j := range others {
@@ -150,17 +153,20 @@ type certification struct {
 // prepare takes the atoms of the search.
 func (c *certification) prepare(s *search) (err error) {
 	c.answers = s.in.candidates.name
-	c.tasks, err = newComparison(s.atoms.Collection, s.in.atoms, s.k, s.Config.Threads)
+	c.tasks, err = newComparison(s.atoms, s.in.atoms, s.k, s.Config.Threads)
 	return err
 }
 
 // newComparison returns a comparison of answers of k atoms at most, 0 for any number.
-func newComparison(atoms *collection.Collection, in input, k, threads int) (*tasks.Comparison, error) {
-	o, err := verify.NewOracleOf(atoms, threads)
+func newComparison(of *atoms, in input, k, threads int) (*tasks.Comparison, error) {
+	o, err := of.oracle(false, threads)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", in.name, err)
 	}
-	return tasks.NewComparison(o, atoms, max(1, k)), nil
+	if of.rows != nil {
+		return tasks.NewComparisonOfRows(o, of.rows, max(1, k)), nil
+	}
+	return tasks.NewComparison(o, of.block, max(1, k)), nil
 }
 
 // compare adds the others' answers to the totals. Scores of another metric are an error.

@@ -31,7 +31,7 @@ func newCheckCommand(a *app) *cobra.Command {
 		Short: "Say which parts of an array job are missing, and join them",
 		Long: `Check the answers of an array job: of searches with --part I/N, each of which answers one
 of N equal parts of the queries. Arguments are the folder that the parts were written to,
-or files of parts (.jsonl, .npz, .parquet).
+or files of parts (.jsonl, .npz, .csv, .parquet).
 
 Every file is read whole. Parts of other searches (other queries, vectors, k, metric or
 limits), two files of one part and files that lack answers are refused by name. If parts

@@ -81,7 +81,7 @@ func TestDataBackup(t *testing.T) {
 		}
 		s := serve(t, back)
 		s.ready(t)
-		if got := fetch(t, c, request(t, "GET", s.url+"/v1/collections/films/rows/alien", nil)); !strings.Contains(string(got), `"alien"`) {
+		if got := okBody(t, c, request(t, "GET", s.url+"/v1/collections/films/rows/alien", nil)); !strings.Contains(string(got), `"alien"`) {
 			t.Errorf("%s", got)
 		}
 		s.stop().WantCode(t, cli.ExitOK)

@@ -57,7 +57,7 @@ func TestData(t *testing.T) {
 
 	s = serve(t, dir)
 	s.ready(t)
-	if got := fetch(t, c, request(t, "GET", s.url+"/v1/collections/films/rows/ran", nil)); !bytes.Contains(got, []byte(`"ran"`)) {
+	if got := okBody(t, c, request(t, "GET", s.url+"/v1/collections/films/rows/ran", nil)); !bytes.Contains(got, []byte(`"ran"`)) {
 		t.Errorf("%s", got)
 	}
 	s.stop().WantCode(t, cli.ExitOK)
@@ -67,7 +67,7 @@ func TestData(t *testing.T) {
 	s = serve(t, dir)
 	s.ready(t)
 	for _, path := range []string{"/v1/collections/films/rows/ran", "/readyz"} {
-		if got := fetch(t, c, request(t, "GET", s.url+path, nil)); !bytes.Contains(got, []byte(`"ran"`)) && !bytes.Contains(got, []byte(`"damaged":2`)) {
+		if got := okBody(t, c, request(t, "GET", s.url+path, nil)); !bytes.Contains(got, []byte(`"ran"`)) && !bytes.Contains(got, []byte(`"damaged":2`)) {
 			t.Errorf("%s: %s", path, got)
 		}
 	}

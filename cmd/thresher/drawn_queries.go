@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 
 	"thresher/batch"
-	"thresher/collection"
 )
 
 // drawnQueries are the queries of a file with an answer each, of which a sample is drawn, and what
@@ -21,9 +20,8 @@ type drawnQueries struct {
 	total          int64       // answers
 	sample         int64       // queries drawn; 0 is all
 	goals          *queryGoals // nil if all queries ask for the same
-	// selves are the atoms, as they are searched, if query j is to be atom j; nil otherwise.
-	selves []float32
-	kept   *collection.Collection // in their place, if the atoms are kept as float64
+	// selves checks that queries, numbered from first, are the atoms of these numbers; nil if they need not be.
+	selves func(rows *queryRows, first int64) error
 }
 
 // drawnChunk is consecutive queries, numbered from first, n of which have answers.
@@ -77,23 +75,19 @@ func eachDrawn[P any](ctx context.Context, d *drawnQueries, part func(*drawnChun
 // them, which is reported once all are counted.
 func (d *drawnQueries) chunk(rows queryRows, first int64, n int) (*drawnChunk, error) {
 	dim := d.source.r.Dim()
-	var err error
-	switch {
-	case d.kept != nil:
-		err = selvesError(rows.checkSelves(d.kept, first), d.source.in, d.atoms)
-	case d.selves != nil:
-		err = checkSelves(rows.values, first, d.selves, dim, d.source.in, d.atoms)
+	if d.selves != nil {
+		if err := selvesError(d.selves(&rows, first), d.source.in, d.atoms); err != nil {
+			return nil, err
+		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	c := &drawnChunk{queryRows: rows, first: first, n: int(min(int64(n), d.total-first)), dim: dim, selves: d.selves != nil || d.kept != nil}
+	c := &drawnChunk{queryRows: rows, first: first, n: int(min(int64(n), d.total-first)), dim: dim, selves: d.selves != nil}
 	if c.n <= 0 {
 		return nil, nil
 	}
 	if d.goals == nil {
 		return c, nil
 	}
+	var err error
 	if c.goals, err = d.goals.read(first, c.n); err != nil {
 		return nil, err
 	}

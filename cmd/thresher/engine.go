@@ -6,18 +6,18 @@ import (
 	"fmt"
 	"time"
 
-	"thresher/backend"
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/dataset"
 	"thresher/gpu"
 )
 
-// engine is a collection ready to be searched with the settings of the command line.
+// engine is a collection, or the segments of a folder, ready to be searched with the settings of the command line.
 type engine struct {
-	*batch.Engine
-	atoms    *atoms
-	backends *backends
+	*batch.Engine // of a collection; nil where segments are walked
+	walk          *folderWalk
+	atoms         *atoms
+	backends      *backends
 }
 
 // demand is what an engine is opened for.
@@ -35,12 +35,15 @@ type demand struct {
 // backend that answers its queries, like the request that ask returns for these atoms. The caller
 // closes the engine.
 func (a *app) openEngine(ctx context.Context, in input, opt *dataset.Options, d demand, ask func(*atoms) (batch.Request, error)) (*engine, error) {
+	if in.walked {
+		return a.openWalk(in, opt, ask)
+	}
 	method := d.method
 	o, err := a.buildOptions(method)
 	if err != nil {
 		return nil, err
 	}
-	o.Elem = d.dtype
+	o.Elem = in.kept(d.dtype)
 	if method == batch.PrefixF32 && in.isCollection() {
 		return nil, fmt.Errorf("--method prefix-f32: %s lacks the raw coordinates that this method reads; name the file of vectors it was built from", in.name)
 	}
@@ -53,13 +56,13 @@ func (a *app) openEngine(ctx context.Context, in input, opt *dataset.Options, d 
 	}
 	req, err := ask(e.atoms)
 	if err == nil {
-		err = e.backends.choose(ctx, a, e.atoms.Collection, req, d.queries)
+		err = e.backends.choose(ctx, a, e.atoms.block, req, d.queries)
 	}
 	if err != nil {
 		return nil, errors.Join(err, e.close())
 	}
 	begun := time.Now()
-	if e.Engine, err = batch.Open(ctx, e.atoms.Collection, e.backends.first, e.backends.options(a)); err != nil {
+	if e.Engine, err = batch.Open(ctx, e.atoms.block, e.backends.first, e.backends.options(a)); err != nil {
 		return nil, errors.Join(err, e.close())
 	}
 	e.atoms.build += time.Since(begun)
@@ -82,14 +85,44 @@ func (b *backends) builds(a *app, d *demand) func(n, dim int, metric collection.
 
 // unusedGPUs says of each GPU that is there and does not search, or not any more, why.
 func (e *engine) unusedGPUs() []string {
+	if e.walk != nil {
+		return unusedGPUs(e.backends.unused)
+	}
 	return unusedGPUs(e.backends.unused, gpu.LeftOut(e.backends.first), e.Instead())
 }
 
 // threads is the number of threads of the backend.
-func (e *engine) threads() int { return backend.Describe(e.backends.first).Threads }
+func (e *engine) threads() int { return e.backends.threads() }
 
-// close closes what is open.
+// Search answers a request.
+func (e *engine) Search(ctx context.Context, req batch.Request) (*batch.Response, error) {
+	if e.walk != nil {
+		return e.walk.search(ctx, req)
+	}
+	return e.Engine.Search(ctx, req)
+}
+
+// Footprint is the memory of searches of so many queries.
+func (e *engine) Footprint(req batch.Request, queries int) (batch.Footprint, error) {
+	if e.walk != nil {
+		return e.walk.now.Footprint(req, queries)
+	}
+	return e.Engine.Footprint(req, queries)
+}
+
+// Backend names what answers.
+func (e *engine) Backend() string {
+	if e.walk != nil {
+		return e.backends.first.Name()
+	}
+	return e.Engine.Backend()
+}
+
+// close closes what is open, but for a folder, which is its input's.
 func (e *engine) close() error {
+	if e.walk != nil {
+		return nil
+	}
 	var err error
 	if e.Engine != nil {
 		err = e.Engine.Close()

@@ -17,8 +17,14 @@ type rowFilter struct {
 	expr *columns.Expr // of text, after parse
 }
 
-func (f *rowFilter) add(fs *pflag.FlagSet) {
-	fs.StringVar(&f.text, "filter", "", "return only vectors for which this `expression` over other columns of their file is true, such as \"year >= 1999 and lang in ('go', 'rust') and not draft\" (.parquet, .arrow, .csv, .jsonl)")
+// searchHelp and partHelp are which vectors a filter is for: those that are returned, or those that take part at all.
+const searchHelp, partHelp = "return only vectors", "compare only vectors with each other"
+
+func (f *rowFilter) add(fs *pflag.FlagSet) { f.addTo(fs, searchHelp) }
+
+// addTo defines the flag, whose help begins with which vectors it is for.
+func (f *rowFilter) addTo(fs *pflag.FlagSet, which string) {
+	fs.StringVar(&f.text, "filter", "", which+" for which this `expression` over other columns of their file is true, such as \"year >= 1999 and lang in ('go', 'rust') and not draft\" (.parquet, .arrow, .csv, .jsonl)")
 }
 
 // parse reads the expression before any file is read.
@@ -46,6 +52,13 @@ func (f *rowFilter) rows(ctx context.Context, a *app, in input, column string, l
 	if f.expr == nil {
 		return nil, nil
 	}
+	if in.walked {
+		rows, err := in.folder.allow(f.expr)
+		if err != nil {
+			return nil, fmt.Errorf("--filter: %s: %w", in.name, err)
+		}
+		return f.some(a, in, rows, n)
+	}
 	c, err := a.readColumns(ctx, in, f.columns(), n)
 	if err != nil {
 		return nil, fmt.Errorf("--filter: %w", err)
@@ -57,6 +70,11 @@ func (f *rowFilter) rows(ctx context.Context, a *app, in input, column string, l
 	if err != nil {
 		return nil, fmt.Errorf("--filter: %s: %w", in.name, err)
 	}
+	return f.some(a, in, rows, n)
+}
+
+// some refuses an expression that allows none of the n vectors of in, and returns the rows that it allows.
+func (f *rowFilter) some(a *app, in input, rows []int64, n int) ([]int64, error) {
 	if len(rows) == 0 {
 		return nil, fmt.Errorf("--filter: no vector of %s is allowed by %s", in.name, f.text)
 	}

@@ -14,53 +14,74 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
-	"thresher/backend"
+	"thresher/batch"
 	"thresher/collection"
 	"thresher/columns"
 	"thresher/cpu"
 	"thresher/dataset"
+	"thresher/segments"
 	"thresher/segments/folder"
 )
 
 // vectorsFolder is a folder of vectors that change, as it was when a command began.
 type vectorsFolder struct {
 	*folder.Folder
-	now       *folder.Snapshot
-	ids       *dataset.IDs // in the order of the rows
-	processor backend.Backend
+	now     *folder.Snapshot
+	rows    *segments.Reading // by number; others are made to read them in order
+	numbers []int64           // of the rows, ascending
+	ids     *dataset.IDs      // of the rows
+	took    time.Duration     // to open it
+
+	backends *backends           // that search it
+	among    *segments.Selection // of its vectors, that --filter allows; nil: all
 }
 
-// openFolder opens the folder at path for a command that reads it.
-func openFolder(ctx context.Context, path string) (*vectorsFolder, error) {
-	v := &vectorsFolder{processor: cpu.New(cpu.Options{Threads: 1})}
+// openFolder opens the folder at path for a command that reads it, or searches it by b, unless that is nil.
+func openFolder(ctx context.Context, path string, b *backends) (*vectorsFolder, error) {
+	begun := time.Now()
+	o := folder.Options{ReadOnly: true, Digest: b != nil}
+	if b == nil {
+		b = &backends{first: cpu.New(cpu.Options{Threads: 1})}
+	}
+	v := &vectorsFolder{backends: b}
+	o.Backend, o.Engine = b.first, batch.Options{Costs: b.costs}
 	var err error
-	if v.Folder, err = folder.Open(ctx, path, folder.Options{Backend: v.processor, ReadOnly: true}); err != nil {
-		return nil, errors.Join(err, v.processor.Close())
+	if v.Folder, err = folder.Open(ctx, path, o); err != nil {
+		return nil, errors.Join(err, b.close())
 	}
 	v.now = v.Snapshot()
 	if err := notRelative(v.Folder, path); err != nil {
 		return nil, errors.Join(err, v.close())
 	}
-	rows, err := v.now.Rows()
-	if err != nil {
+	if v.rows, err = v.now.Rows(); err != nil {
 		return nil, errors.Join(err, v.close())
 	}
-	v.ids = v.now.IDs(rows.IDs())
+	v.numbers = v.rows.IDs()
+	v.ids, v.took = v.now.IDs(v.numbers), time.Since(begun)
 	return v, nil
 }
 
 // notRelative refuses a folder whose vectors are relative to a point, as those of a service can be.
 func notRelative(f *folder.Folder, path string) error {
-	if f.Form().Origin == nil {
+	if form := f.Form(); form.Origin == nil || form.Elem == dataset.ElemFloat64 {
 		return nil
 	}
 	return fmt.Errorf("%s: its vectors are relative to a point near them, as a service keeps them; commands take folders that build has made", path)
 }
 
+// kept is the type in which values of float64 are kept that a flag asks for: of a folder that keeps them it is float64.
+func (in input) kept(asked dataset.Elem) dataset.Elem {
+	if in.folder != nil && in.folder.Form().Elem == dataset.ElemFloat64 {
+		return dataset.ElemFloat64
+	}
+	return asked
+}
+
 // close closes the folder.
 func (v *vectorsFolder) close() error {
-	return errors.Join(v.now.Release(), v.Folder.Close(), v.processor.Close())
+	return errors.Join(v.now.Release(), v.Folder.Close(), v.backends.close())
 }
 
 // reader returns a reader of the vectors in the order of answers.
@@ -69,7 +90,7 @@ func (v *vectorsFolder) reader() (dataset.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return dataset.WithIDs(&folderReader{typedSource: rows, n: int64(rows.Len()), change: rows.Change()}, v.ids), nil
+	return dataset.WithIDs(&folderReader{Reading: rows, n: int64(rows.Len()), change: rows.Change()}, v.ids), nil
 }
 
 // columns returns columns of the vectors, in their order: those of the names, all without.
@@ -122,16 +143,13 @@ func (v *vectorsFolder) hashColumns() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// typedSource is rows in the type in which a folder keeps them.
-type typedSource interface {
-	collection.Source
-	dataset.TypedReader
-}
-
 // folderReader reads the vectors of a folder, which stays open.
 type folderReader struct {
-	typedSource
+	*segments.Reading
 	n, read int64 // rows: all, and those that were read
+	// given are the rows of the last Read of float64, and narrowed what rounding changed of those and the ones before.
+	given    []float64
+	narrowed dataset.Change
 	// change is by rounding, when the vectors were written; last are the largest of the rows of the last Read, nil if nothing was rounded.
 	change dataset.Change
 	last   []float64
@@ -144,8 +162,12 @@ func (r *folderReader) Change() dataset.Change {
 	}
 	of := r.change
 	of.Values = int64(math.Ceil(float64(of.Values) * float64(r.read) / float64(r.n)))
+	of.Add(r.narrowed)
 	return of
 }
+
+// Given is read by dataset.GivenOf.
+func (r *folderReader) Given() []float64 { return r.given }
 
 // RowChanges is read by the function of this name of dataset. A folder does not know it of each row, so it is the largest of all.
 func (r *folderReader) RowChanges() []float64 { return r.last }
@@ -153,21 +175,49 @@ func (r *folderReader) RowChanges() []float64 { return r.last }
 // note takes in how many rows were read.
 func (r *folderReader) note(n int, err error) (int, error) {
 	r.read += int64(n)
+	r.last = r.last[:0]
 	if r.change.Values > 0 {
 		r.last = slices.Repeat([]float64{r.change.Largest}, n)
 	}
 	return n, err
 }
 
+// readRounded is Read of float64.
+func (r *folderReader) readRounded(dst []float32) (int, error) {
+	dim := r.Dim()
+	if n := len(dst) / dim * dim; cap(r.given) < n {
+		r.given = make([]float64, n)
+	} else {
+		r.given = r.given[:n]
+	}
+	n, err := r.note(rowsFirst(r.ReadFloat64(r.given)))
+	r.given = r.given[:n*dim]
+	for i := range n {
+		change, bad := dataset.Narrow(dst[i*dim:(i+1)*dim], r.given[i*dim:(i+1)*dim], nil)
+		if bad >= 0 {
+			return i, &collection.RowError{Row: int(r.read) - n + i, Column: bad, Err: fmt.Errorf("value %g is not finite as float32", r.given[i*dim+bad])}
+		}
+		r.narrowed.Add(change)
+		if len(r.last) < n {
+			r.last = append(r.last, 0)
+		}
+		r.last[i] += change.Largest
+	}
+	return n, err
+}
+
 func (r *folderReader) Len() int64    { return r.n }
-func (r *folderReader) IDs() []string { return nil }
+func (r *folderReader) IDs() []string { return nil } // dataset.WithIDs has them
 func (r *folderReader) Close() error  { return nil }
 
 func (r *folderReader) Read(dst []float32) (int, error) {
 	if len(dst) < r.Dim() {
 		return 0, io.ErrShortBuffer
 	}
-	return r.note(rowsFirst(r.typedSource.Read(dst)))
+	if r.Elem() == dataset.ElemFloat64 {
+		return r.readRounded(dst)
+	}
+	return r.note(rowsFirst(r.Reading.Read(dst)))
 }
 
 // ReadTyped is that of dataset.TypedReader.
@@ -175,7 +225,7 @@ func (r *folderReader) ReadTyped(dst []byte) (int, error) {
 	if len(dst) < r.Dim()*r.Elem().Size() {
 		return 0, io.ErrShortBuffer
 	}
-	return r.note(rowsFirst(r.typedSource.ReadTyped(dst)))
+	return r.note(rowsFirst(r.Reading.ReadTyped(dst)))
 }
 
 // rowsFirst keeps the error of a Read that has rows for the next one, as readers of files do.
@@ -202,8 +252,14 @@ func (v *vectorsFolder) hash(ctx context.Context) (string, error) {
 			fmt.Fprintf(h, "%d %s", len(id), id)
 		}
 		b = b[:0]
-		for _, x := range rows[:n*r.Dim()] {
-			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+		if given := dataset.GivenOf(r); given != nil {
+			for _, x := range given {
+				b = binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
+			}
+		} else {
+			for _, x := range rows[:n*r.Dim()] {
+				b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+			}
 		}
 		h.Write(b)
 		if err == io.EOF {

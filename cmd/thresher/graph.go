@@ -47,6 +47,9 @@ distances. --distances writes distances instead (l2: not squared; cosine: 1 less
 cosine), as the precomputed neighbours of scikit-learn, UMAP and Scanpy are. The edges
 of a row are in order, best first. Without --symmetric and --mutual each row has k.
 
+--filter EXPRESSION says by other columns of the file which vectors take part; the others have
+rows without neighbours, and are no neighbours (docs/filters.md).
+
 The rows found are kept next to the output until all are; --resume continues a run that
 was killed.`,
 		Example: `  thresher graph --vectors A.npy --metric cosine -k 15 --out graph.npz
@@ -59,6 +62,7 @@ was killed.`,
 	fs.StringVar(&f.atomsColumn, vectorsColumnFlag, "", columnHelp("the vectors"))
 	a.reading.add(fs)
 	f.dtype.add(fs)
+	f.filter.addTo(fs, partHelp)
 	fs.StringVar(&f.ids, "ids", "", "`column` of the vectors' ids (default: the column id, if there is one)")
 	fs.StringVar(&f.out, "out", "", "`file` for the graph, ending in "+endings(dataset.EdgesWritten, "or"))
 	fs.StringVar(&f.certificates, "certificates", "", "`file` (.jsonl) for the certificate of every row")
@@ -95,6 +99,9 @@ func (a *app) runGraph(ctx context.Context, f *graphFlags) (err error) {
 	if err := f.check(); err != nil {
 		return err
 	}
+	if err := f.filter.parse(); err != nil {
+		return err
+	}
 	s := &search{app: a, flags: &f.searchFlags, k: a.Config.K, method: batch.Method(a.Config.Method)}
 	if a.Config.Origin("method").Kind == config.FromDefault {
 		s.method = batch.Certain
@@ -106,6 +113,7 @@ func (a *app) runGraph(ctx context.Context, f *graphFlags) (err error) {
 		return err
 	}
 	defer s.in.atoms.remove()
+	s.in.atoms.except = f.filter.columns()
 	s.in.queries = s.in.atoms
 	g := &graphSearch{search: s, flags: f}
 	if err := g.prepare(ctx); err != nil {
@@ -130,7 +138,7 @@ func (g *graphSearch) prepare(ctx context.Context) error {
 	columns := &dataset.Options{Column: g.flags.atomsColumn, IDs: g.flags.ids, FindIDs: true}
 	e, err := g.openEngine(ctx, g.in.atoms, columns, demand{method: g.method, queries: -1, joins: true, dtype: g.flags.dtype.Elem}, func(a *atoms) (batch.Request, error) {
 		g.atoms = a
-		return g.buildRequest()
+		return g.buildRequest(ctx)
 	})
 	if err != nil {
 		return err
@@ -149,14 +157,22 @@ func (g *graphSearch) prepare(ctx context.Context) error {
 func (g *graphSearch) options() tasks.GraphOptions {
 	c, f := g.Config, g.flags
 	return tasks.GraphOptions{
-		GraphOptions: join.GraphOptions{K: g.k, Method: g.method, Delta: c.Delta, Epsilon: c.Epsilon, Published: g.request.Published, Threads: c.Threads, Memory: cli.SpareMemory(), Way: join.Way(f.way)},
+		GraphOptions: join.GraphOptions{K: g.k, Method: g.method, Delta: c.Delta, Epsilon: c.Epsilon, Published: g.request.Published, Threads: c.Threads, Memory: cli.SpareMemory(), Way: join.Way(f.way), Filter: g.request.Filter},
 		Symmetric:    f.symmetric, Mutual: f.mutual, Distances: f.distances,
 	}
 }
 
 // buildRequest checks what depends on the atoms, and returns the request for their neighbours.
-func (g *graphSearch) buildRequest() (batch.Request, error) {
+func (g *graphSearch) buildRequest(ctx context.Context) (batch.Request, error) {
 	c, n := g.Config, g.atoms.N
+	filter, err := g.flags.filter.rows(ctx, g.app, g.in.atoms, g.flags.atomsColumn, g.atoms.columns, n)
+	if err != nil {
+		return batch.Request{}, err
+	}
+	g.request.Filter = filter
+	if filter != nil {
+		n = len(filter)
+	}
 	if g.k > n-1 && n > 1 {
 		g.warnings = append(g.warnings, fmt.Sprintf("k reduced from %d to %d, the vectors other than the query itself", g.k, n-1))
 		g.k = n - 1
@@ -167,20 +183,20 @@ func (g *graphSearch) buildRequest() (batch.Request, error) {
 		return batch.Request{}, err
 	}
 	o := g.options()
-	if err := o.Check(n, g.atoms.Metric); err != nil {
+	if err := o.Check(g.atoms.N, g.atoms.Metric); err != nil {
 		var e *batch.RequestError
 		if errors.As(err, &e) && e.Field == "vectors" {
 			return batch.Request{}, fmt.Errorf("%s: %w", g.in.atoms.name, e.Err)
 		}
 		return batch.Request{}, g.located(err, 0)
 	}
-	if need := o.UndirectedBytes(n); need > 0 {
-		if err := cli.NeedMemory(fmt.Sprintf("joining the directions of %d rows of %d neighbours", n, g.k), need); err != nil {
+	if need := o.UndirectedBytes(g.atoms.N); need > 0 {
+		if err := cli.NeedMemory(fmt.Sprintf("joining the directions of %d rows of %d neighbours", g.atoms.N, g.k), need); err != nil {
 			return batch.Request{}, err
 		}
 	}
-	g.out.rows.n, g.out.rows.names = n, g.atoms.names
-	g.request = batch.Request{K: g.k, Delta: c.Delta, Epsilon: c.Epsilon, Method: g.method, Published: published, ExcludeSelf: true}
+	g.out.rows.n, g.out.rows.names = g.atoms.N, g.atoms.names
+	g.request = batch.Request{K: g.k, Delta: c.Delta, Epsilon: c.Epsilon, Method: g.method, Published: published, ExcludeSelf: true, Filter: filter}
 	return g.request, nil
 }
 

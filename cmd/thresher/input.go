@@ -16,6 +16,7 @@ import (
 	"thresher/collection"
 	"thresher/dataset"
 	"thresher/internal/cli"
+	"thresher/internal/fetch"
 	"thresher/segments/folder"
 	"thresher/tasks"
 )
@@ -30,9 +31,11 @@ type input struct {
 	name   string   // as shown in messages
 	files  []string // that path stands for, if these are several
 	temp   bool
-	folder *vectorsFolder // that path is, if it is a folder of vectors that change
-	flag   string         // that named it
-	header string         // "yes" or "no" of --header, or ""
+	urls   map[string]string // those of the files that were fetched, by their paths
+	folder *vectorsFolder    // that path is, if it is a folder of vectors that change
+	walked bool              // its segments are searched where they lie
+	flag   string            // that named it
+	header string            // "yes" or "no" of --header, or ""
 	// denseLimit is the greatest size to which a sparse matrix is written out.
 	denseLimit int64
 	// readLimit is about how much is decoded as a whole, 0 for the default.
@@ -50,15 +53,18 @@ type input struct {
 }
 
 // openVectors returns the vectors named by a flag: a file, a prepared collection, a folder, a pattern, or several of
-// these. The caller calls remove.
+// these, here or at URLs. The caller calls remove.
 func (a *app) openVectors(ctx context.Context, flag, path string) (input, error) {
+	if fetch.Is(path) {
+		return a.openURLs(ctx, flag, path)
+	}
 	if path == "" || path == cli.Stdio || strings.HasSuffix(path, collectionSuffix) {
 		return a.openInput(ctx, flag, path)
 	}
 	if folder.Is(path) {
 		in := a.inputOf(flag, path, nil)
 		var err error
-		in.folder, err = openFolder(ctx, path)
+		in.folder, err = openFolder(ctx, path, nil)
 		return in, err
 	}
 	set, err := dataset.FindFiles(path)
@@ -384,6 +390,9 @@ func (in input) fits(opt *dataset.Options, queries input, dim int) error {
 
 // named replaces the path by the shown name in an error.
 func (in input) named(err error) error {
+	if in.urls != nil {
+		return fetch.Renamed(err, in.urls)
+	}
 	var e *dataset.Error
 	if err == nil || !in.temp || !errors.As(err, &e) {
 		return err
@@ -395,6 +404,9 @@ func (in input) named(err error) error {
 // hash returns the SHA-256 of the file, in hexadecimal; of several files that of theirs, a line each.
 func (in input) hash(ctx context.Context) (string, error) {
 	if in.folder != nil {
+		if digest := in.folder.Digest(); digest != "" {
+			return digest, nil
+		}
 		return in.folder.hash(ctx)
 	}
 	if in.files == nil {

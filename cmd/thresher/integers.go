@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 
-	"thresher/collection"
 	"thresher/dataset"
 	"thresher/verify"
 )
@@ -20,9 +19,9 @@ const (
 )
 
 // checkIntegers returns an error if --integers is none of its values.
-func (f *goalFlags) checkIntegers() error {
-	if !slices.Contains([]string{"", rowIntegers, idIntegers}, f.integers) {
-		return fmt.Errorf("--integers %q is none of %s, %s", f.integers, rowIntegers, idIntegers)
+func checkIntegers(said string) error {
+	if !slices.Contains([]string{"", rowIntegers, idIntegers}, said) {
+		return fmt.Errorf("--integers %q is none of %s, %s", said, rowIntegers, idIntegers)
 	}
 	return nil
 }
@@ -103,9 +102,9 @@ type answered struct {
 	queries func() (dataset.Reader, error)
 }
 
-// lazyOracle returns an oracle of few scores of a collection.
-func lazyOracle(c *collection.Collection) func() (*verify.Oracle, error) {
-	return func() (*verify.Oracle, error) { return verify.NewLazyOracleOf(c) }
+// lazyOracle returns an oracle of few scores.
+func lazyOracle(of *atoms) func() (*verify.Oracle, error) {
+	return func() (*verify.Oracle, error) { return of.oracle(true, 1) }
 }
 
 // decideIntegers finds out whether the integers of answers are row numbers or ids: only one may be

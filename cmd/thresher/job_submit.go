@@ -79,7 +79,7 @@ by job fetch; if writing them fails they are still on the server.`,
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&s.collection, "collection", "", "`name` of the collection to search")
-	fs.StringVar(&s.outputFormat, "output-format", "", "`format` of the answers to a matrix: jsonl, npz or parquet (default jsonl)")
+	fs.StringVar(&s.outputFormat, "output-format", "", "`format` of the answers to a matrix: jsonl, npz, csv or parquet (default jsonl)")
 	fs.StringVar(&s.window, "window", "24h", "`time` after which the job expires")
 	fs.StringVar(&s.key, "key", "", "idempotency `key`: submitting again with it returns the first job")
 	fs.StringToStringVar(&s.metadata, "metadata", nil, "`name=text` to store with the job; may be repeated")

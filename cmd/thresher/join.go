@@ -52,7 +52,7 @@ with rows whose keys are equal. Nothing is missed: --method is certain unless to
 
 --out gets a row for each pair, in the order of the left table and then of rank: the columns
 of the left table, those of the right one, rank (from 1) and score (in float64; squared
-distances with --metric l2). The columns that make the vectors are left out; those of --by are
+distances with --metric l2). The columns that make the vectors are not written; those of --by are
 there once, unless --left-columns leaves them out. A column of the right table that is called as one of the left gets _right behind
 its name; one that is called rank or score gets _left or _right. --how left keeps rows of the
 left table that join with none, once, without values of the right. Formats: ` + endings(dataset.ValuesWritten, "and") + `.
@@ -87,7 +87,7 @@ the vectors of the left one are read as a stream. docs/join.md has examples.`,
 	fs.BoolVar(&f.resume, "resume", false, "continue a run that was killed; keeps FILE.progress at the end, so that the same command, given again, finds that all is done")
 	fs.BoolVar(&f.force, "overwrite", false, "overwrite outputs")
 	fs.BoolVar(&f.json, "json", false, "summary as one JSON object on stdout")
-	addSettings(cmd, "k", "method", "metric", "delta", "seed", "threads", "chunk", "dense_limit", "read_limit", "kernels")
+	addSettings(cmd, "k", "method", "metric", "delta", "seed", "threads", "chunk", "dense_limit", "read_limit", "cache", "kernels")
 	refusePublishedFlags(cmd)
 	fs.Lookup("method").DefValue = certainByDefault
 	fs.Lookup("method").Usage = "how to search (" + strings.Join(joinMethods(), ", ") + ")"

@@ -167,7 +167,18 @@ func TestJoinFormats(t *testing.T) {
 	if got := string(clitest.ReadFile(t, lines)); got != want {
 		t.Errorf("JSON lines are\n%s\nwant\n%s", got, want)
 	}
-	r, err := dataset.OpenValues(parquet, "", nil, "id", "at", "rank", "score")
+	typedJoin(t, parquet)
+	for _, ending := range []string{".arrow", ".arrows"} {
+		arrow := filepath.Join(dir, "out"+ending)
+		thresher(t, append(args, "--out", arrow)...).WantCode(t, cli.ExitOK)
+		typedJoin(t, arrow)
+	}
+}
+
+// typedJoin reads what TestJoinFormats joins from a file whose format has types.
+func typedJoin(t *testing.T, path string) {
+	t.Helper()
+	r, err := dataset.OpenValues(path, "", nil, "id", "at", "rank", "score")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +188,7 @@ func TestJoinFormats(t *testing.T) {
 	}
 	row, err := r.Next()
 	if err != nil || row[0].Integer != 1 || row[1].Kind != dataset.TimeValue || row[2].Integer != 2 || row[3].Kind != dataset.FloatValue || row[3].Float != 0 {
-		t.Errorf("row 1 of the Parquet file: %+v, error %v", row, err)
+		t.Errorf("row 1 of %s: %+v, error %v", path, row, err)
 	}
 }
 
@@ -223,7 +234,7 @@ func TestJoinRefuses(t *testing.T) {
 		`two columns of the output are called "rank_left"`:               "--left ranked.jsonl --right items.jsonl --metric ip --on v --out o.csv",
 		"--left and --right name the files":                              "--right items.jsonl --metric ip --out o.csv",
 		"--out names the file":                                           "--left users.jsonl --right items.jsonl --metric ip",
-		"name ends in none of .csv, .parquet, .jsonl":                    "--left users.jsonl --right items.jsonl --metric ip --out o.npz",
+		"name ends in none of .csv, .parquet, .arrow, .arrows, .jsonl":                    "--left users.jsonl --right items.jsonl --metric ip --out o.npz",
 		"--metric: the tables have none of their own":                    "--left users.jsonl --right items.jsonl --out o.csv",
 		"--how outer is neither inner nor left":                          "--left users.jsonl --right items.jsonl --metric ip --how outer --out o.csv",
 		"--on names the vectors of both tables":                          "--left users.jsonl --right items.jsonl --metric ip --on v --left-on v --out o.csv",

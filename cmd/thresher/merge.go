@@ -37,7 +37,7 @@ func newMergeCommand(a *app) *cobra.Command {
 		Long: `Merge the answers to the same queries over disjoint sets of vectors.
 
 Search each set by itself, with the same queries, metric and k, and merge the files
-(.jsonl, .npz, .parquet, or .json as POST /v1/collections/NAME/search answers with
+(.jsonl, .npz, .csv, .parquet, or .json as POST /v1/collections/NAME/search answers with
 include=covers,scores64; one may be unlike the others): of each query the k best of all are taken by their float64
 scores, equal ones by id, whole numbers by value before texts by their bytes. By exact
 and certain these are the answers of one search of all vectors. The merged guarantee is
@@ -228,7 +228,8 @@ func (m *mergedAnswers) assemble(from io.ReadSeeker, out io.Writer, sum *tasks.M
 		}
 	}
 	if m.form.Matrix && sum.K == 0 {
-		return errors.New("answers of varying length do not fit a matrix; add -k, or write .jsonl or .parquet")
+		others := strings.ReplaceAll(endings(dataset.WholeWritten, "or"), m.form.Format.Extension()+", ", "")
+		return errors.New("answers of varying length do not fit a matrix; add -k, or write " + others)
 	}
 	if !m.form.Lines {
 		width := sum.K

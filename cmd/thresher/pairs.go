@@ -28,6 +28,7 @@ type pairsFlags struct {
 	maxPairs            int64
 	resume, force, json bool
 	dtype               dtypeFlag
+	filter              rowFilter
 }
 
 func newPairsCommand(a *app) *cobra.Command {
@@ -52,6 +53,9 @@ row of each: what remains when near duplicates are removed. Formats: .parquet, .
 scipy.sparse.csgraph.connected_components returns. With --with there are rows of both
 sides: a column side says a or b, and components count the rows of b after those of a.
 
+--filter EXPRESSION says by other columns of the file of --vectors which of them are in pairs
+(docs/filters.md).
+
 Before the search the number of pairs is estimated from a sample; above --max-pairs
 nothing is begun. If more are found than estimated the search stops there, and --resume
 with a greater --max-pairs continues it, as after a kill.`,
@@ -71,6 +75,7 @@ with a greater --max-pairs continues it, as after a kill.`,
 	fs.StringVar(&f.atomsColumn, vectorsColumnFlag, "", columnHelp("the vectors"))
 	a.reading.add(fs)
 	f.dtype.add(fs)
+	f.filter.addTo(fs, partHelp)
 	fs.StringVar(&f.with, "with", "", "`file` of other vectors, read as a stream, of which the pairs with the vectors are wanted"+setHelp+"; - is standard input")
 	fs.StringVar(&f.withColumn, "with-column", "", columnHelp("these vectors"))
 	fs.StringVar(&f.ids, "ids", "", "`column` of ids in both files, written next to row numbers (default: the column id, if there is one)")
@@ -82,7 +87,7 @@ with a greater --max-pairs continues it, as after a kill.`,
 	fs.BoolVar(&f.resume, "resume", false, "continue a run that was killed; keeps FILE.progress at the end, so that the same command, given again, finds that all is done")
 	fs.BoolVar(&f.force, "overwrite", false, "overwrite outputs")
 	fs.BoolVar(&f.json, "json", false, "summary as one JSON object on stdout")
-	addSettings(cmd, "method", "metric", "basis", "backend", "device", "delta", "seed", "threads", "chunk", "dense_limit", "read_limit", "kernels", "costs")
+	addSettings(cmd, "method", "metric", "basis", "backend", "device", "delta", "seed", "threads", "chunk", "dense_limit", "read_limit", "cache", "kernels", "costs")
 	refusePublishedFlags(cmd)
 	fs.Lookup("method").DefValue = certainByDefault
 	fs.Lookup("chunk").Usage = "most rows that are compared with the vectors together"
@@ -139,6 +144,9 @@ func (a *app) runPairs(ctx context.Context, f *pairsFlags) (err error) {
 	if err := f.check(); err != nil {
 		return err
 	}
+	if err := f.filter.parse(); err != nil {
+		return err
+	}
 	p := &pairing{app: a, flags: f, options: join.PairOptions{MinScore: f.limit.least, Method: batch.Method(a.Config.Method), Delta: a.Config.Delta, Rows: a.Config.Chunk}}
 	if a.Config.Origin("method").Kind == config.FromDefault {
 		p.options.Method = batch.Certain
@@ -153,7 +161,7 @@ func (a *app) runPairs(ctx context.Context, f *pairsFlags) (err error) {
 		return err
 	}
 	defer p.in.atoms.remove()
-	p.in.atoms.ids = f.ids
+	p.in.atoms.ids, p.in.atoms.except = f.ids, f.filter.columns()
 	if f.with != "" {
 		if p.in.with, err = a.openVectors(ctx, "with", f.with); err != nil {
 			return err
@@ -187,6 +195,7 @@ func (p *pairing) openWith() error {
 	if err != nil {
 		return err
 	}
+	in.except = p.flags.filter.columns()
 	p.in.with = in
 	r, err := in.open(&dataset.Options{Column: p.flags.withColumn, IDs: p.flags.ids, FindIDs: true})
 	if err != nil {
@@ -216,15 +225,19 @@ func (p *pairing) checkReach(m collection.Metric) error {
 func (p *pairing) prepare(ctx context.Context) error {
 	columns := &dataset.Options{Column: p.flags.atomsColumn, IDs: p.flags.ids, FindIDs: true}
 	e, err := p.openEngine(ctx, p.in.atoms, columns, demand{method: p.options.Method, queries: p.rowsWith(), joins: true, dtype: p.flags.dtype.Elem}, func(a *atoms) (batch.Request, error) {
-		req := batch.Request{Method: p.options.Method, Delta: p.options.Delta, MinScore: &p.options.MinScore}
-		return req, p.checkReach(a.Metric)
+		if err := p.checkReach(a.Metric); err != nil {
+			return batch.Request{}, err
+		}
+		var err error
+		p.options.Filter, err = p.flags.filter.rows(ctx, p.app, p.in.atoms, p.flags.atomsColumn, a.columns, a.N)
+		return batch.Request{Method: p.options.Method, Delta: p.options.Delta, MinScore: &p.options.MinScore, Filter: p.options.Filter}, err
 	})
 	if err != nil {
 		return err
 	}
 	p.engine = e
 	p.summary = pairsSummary{
-		Atoms: e.atoms.N, Dimension: e.atoms.Dim, columnsRead: columnsOf(e.atoms.columns, p.with),
+		Atoms: e.atoms.N, Allowed: len(p.options.Filter), Dimension: e.atoms.Dim, columnsRead: columnsOf(e.atoms.columns, p.with),
 		LoadSeconds: e.atoms.load.Seconds(), BuildSeconds: e.atoms.build.Seconds(), Threads: e.threads(), Backend: e.Backend(),
 	}
 	p.Log.Info("vectors ready", "vectors", e.atoms.N, "dimension", e.atoms.Dim, "load", e.atoms.load, "build", e.atoms.build)
@@ -243,7 +256,7 @@ func (p *pairing) rowsWith() int64 {
 func (p *pairing) foreseen(ctx context.Context) error {
 	o := tasks.PairOptions{PairOptions: p.options, MaxPairs: p.flags.maxPairs}
 	if p.with != nil {
-		p.with = dataset.RelativeTo(p.with, p.engine.atoms.QueryOrigin())
+		p.with = dataset.RelativeTo(p.with, p.engine.atoms.block.QueryOrigin())
 		o.With, o.Stored = p.with, true
 	}
 	var err error

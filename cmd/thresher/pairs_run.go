@@ -107,7 +107,9 @@ func (p *pairing) finish(ctx context.Context, done jobs.Summary) error {
 	}
 	begun := time.Now()
 	table := dataset.PairTable{RowsA: int64(p.engine.atoms.N), RowsB: counts.Work.Rows, NamesA: p.engine.atoms.names, NamesB: p.engine.atoms.names, Count: counts.Pairs}
-	if p.with != nil {
+	if p.with == nil {
+		table.RowsB = table.RowsA
+	} else {
 		if table.NamesB, err = p.namesWith(ctx); err != nil {
 			return err
 		}
@@ -185,6 +187,12 @@ func (p *pairing) fingerprint(ctx context.Context) (string, error) {
 			return "", err
 		}
 	}
+	var savedColumns string // with a filter
+	if p.flags.filter.expr != nil {
+		if savedColumns, err = p.in.atoms.hashSavedColumns(ctx); err != nil {
+			return "", err
+		}
+	}
 	o, err := p.buildOptions(p.options.Method)
 	if err != nil {
 		return "", err
@@ -201,10 +209,12 @@ func (p *pairing) fingerprint(ctx context.Context) (string, error) {
 		Header                  string `json:",omitempty"`
 		SavedIDs                string `json:",omitempty"`
 		DType                   string `json:",omitempty"`
+		Filter                  string `json:",omitempty"`
+		SavedColumns            string `json:",omitempty"`
 	}{
 		"pairs", 1, atoms, with, p.flags.atomsColumn, p.flags.withColumn,
 		string(p.options.Method), p.engine.atoms.Metric.String(), o.Basis.String(),
-		p.options.Delta, p.options.MinScore, p.engine.atoms.Seed, p.reading.header, savedIDs, p.engine.atoms.wide(),
+		p.options.Delta, p.options.MinScore, p.engine.atoms.Seed, p.reading.header, savedIDs, p.engine.atoms.wide(), p.flags.filter.text, savedColumns,
 	})
 	if err != nil {
 		return "", err

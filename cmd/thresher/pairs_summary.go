@@ -13,6 +13,7 @@ import (
 // pairsSummary is the report at the end of pairs.
 type pairsSummary struct {
 	Atoms     int `json:"vectors"`
+	Allowed   int `json:"allowed,omitempty"` // of the vectors, by --filter
 	Dimension int `json:"dim"`
 	columnsRead
 	// PairsPerRow, PairsPerRowWith and Components are unknown to a run that found all done by an earlier one.
@@ -62,6 +63,9 @@ func (p *pairing) report() error {
 func (s *pairsSummary) print(a *app) error {
 	t := cli.NewTable(a.Err)
 	t.Row("vectors", fmt.Sprintf("%d x %d, %s", s.Atoms, s.Dimension, s.Metric))
+	if s.Allowed > 0 {
+		t.Row("filter", fmt.Sprintf("allows %d of the vectors", s.Allowed))
+	}
 	s.columnsRead.print(t)
 	if s.PairsPerRowWith != nil {
 		t.Row("with", fmt.Sprintf("%d rows", s.Rows))

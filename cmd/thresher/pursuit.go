@@ -70,7 +70,7 @@ coordinate of the residual and one of a vector, each divided by the vector's len
 	fs.BoolVar(&f.resume, "resume", false, "continue a run that was killed; keeps FILE.progress at the end, so that the same command, given again, finds that all is done")
 	fs.BoolVar(&f.force, "overwrite", false, "overwrite the output")
 	fs.BoolVar(&f.json, "json", false, "summary as one JSON object on stdout")
-	addSettings(cmd, append(batch.PublishedNames(), "method", "basis", "backend", "device", "delta", "seed", "threads", "chunk", "dense_limit", "read_limit", "kernels", "costs")...)
+	addSettings(cmd, append(batch.PublishedNames(), "method", "basis", "backend", "device", "delta", "seed", "threads", "chunk", "dense_limit", "read_limit", "cache", "kernels", "costs")...)
 	fs.Lookup("method").DefValue = certainByDefault
 	fs.Lookup("chunk").Usage = "most signals that are pursued together"
 	return cmd
@@ -231,7 +231,7 @@ func (p *pursuing) prepare(ctx context.Context) error {
 		return err
 	}
 	p.engine, p.options = e, o
-	if p.pursuit, err = tasks.NewPursuit(e.atoms.Collection, e.Engine, o); err != nil {
+	if p.pursuit, err = tasks.NewPursuit(e.atoms.block, e.Engine, o); err != nil {
 		return errors.Join(p.located(err, 0), e.close())
 	}
 	p.Log.Info("vectors ready", "vectors", e.atoms.N, "dimension", e.atoms.Dim, "load", e.atoms.load, "build", e.atoms.build)

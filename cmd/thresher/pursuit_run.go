@@ -27,7 +27,7 @@ func (p *pursuing) log() string { return p.flags.out + ".spool" }
 func (p *pursuing) pursue(ctx context.Context) error {
 	bar := p.NewProgress("pursuing")
 	defer bar.Done()
-	src := newQueryChunks(p.in.signals, p.reader, p.Config.Chunk).forAtoms(p.engine.atoms.Collection)
+	src := newQueryChunks(p.in.signals, p.reader, p.Config.Chunk).forAtoms(p.engine.atoms)
 	src.chunk = max(1, min(src.chunk, int(chunkBytes/p.pursuit.SignalBytes())))
 	if err := cli.NeedMemory(fmt.Sprintf("%d terms of each of %d signals", p.flags.terms, src.chunk), termBytes*float64(src.chunk)*float64(p.flags.terms)); err != nil {
 		return err

@@ -6,7 +6,6 @@ import (
 	"io"
 
 	"thresher/batch"
-	"thresher/collection"
 	"thresher/dataset"
 	"thresher/tasks"
 )
@@ -30,11 +29,14 @@ func (q *queryRows) ask(req *batch.Request) {
 }
 
 // checkSelves checks that the queries, numbered from first, are the atoms of these numbers.
-func (q *queryRows) checkSelves(c *collection.Collection, first int64) error {
-	if q.given != nil {
-		return tasks.CheckGivenSelves(q.given, c, first, first)
+func (q *queryRows) checkSelves(a *atoms, first int64) error {
+	switch {
+	case a.rows != nil:
+		return tasks.CheckSelvesOfRows(q.values, a.rows, first, first)
+	case q.given != nil:
+		return tasks.CheckGivenSelves(q.given, a.block, first, first)
 	}
-	return tasks.CheckStoredSelves(q.values, c, first, first)
+	return tasks.CheckStoredSelves(q.values, a.block, first, first)
 }
 
 // queryChunks yields the rows of a file as the chunks of a job. It implements
@@ -78,9 +80,9 @@ func (s *queryChunks) relativeTo(origin []float64) *queryChunks {
 }
 
 // forAtoms is relativeTo for what atoms need: their origin or, if they are kept as float64, the queries as given.
-func (s *queryChunks) forAtoms(c *collection.Collection) *queryChunks {
-	if !c.Float64() {
-		return s.relativeTo(c.Origin)
+func (s *queryChunks) forAtoms(a *atoms) *queryChunks {
+	if !a.Float64() {
+		return s.relativeTo(a.Origin)
 	}
 	s.given, s.chunk = true, max(1, min(s.chunk, chunkElements/3/s.r.Dim()))
 	dataset.KeepGiven(s.r)

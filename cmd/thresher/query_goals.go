@@ -66,7 +66,7 @@ type queryGoals struct {
 // returns nil. The caller calls
 // Close.
 func (a *app) openGoals(ctx context.Context, f *goalFlags, queries, exclude input, m int64, k int, metric collection.Metric) (*queryGoals, error) {
-	if err := cmp.Or(f.scoreLimits.check(metric), f.checkIntegers()); err != nil {
+	if err := cmp.Or(f.scoreLimits.check(metric), checkIntegers(f.integers)); err != nil {
 		return nil, err
 	}
 	if f.zeros != "" && f.exclude == "" {

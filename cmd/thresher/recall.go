@@ -149,7 +149,7 @@ func (a *app) runRecall(ctx context.Context, f *recallFlags) (err error) {
 	if r.published, err = publishedOptions(a.Config); err != nil {
 		return err
 	}
-	if r.in.atoms, err = a.openVectors(ctx, "vectors", f.atoms); err != nil {
+	if r.in.atoms, err = a.openSearched(ctx, f.atoms, r.method); err != nil {
 		return err
 	}
 	defer r.in.atoms.remove()
@@ -205,7 +205,7 @@ func (a *app) runRecall(ctx context.Context, f *recallFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.engine.close()) }()
-	if err := r.run(ctx, newQueryChunks(r.in.queries, queries, a.Config.Chunk).forAtoms(r.engine.atoms.Collection).forAnswers(r.longest)); err != nil {
+	if err := r.run(ctx, newQueryChunks(r.in.queries, queries, a.Config.Chunk).forAtoms(r.engine.atoms).forAnswers(r.longest)); err != nil {
 		return err
 	}
 	if err := r.print(); err != nil {
@@ -255,7 +255,7 @@ func (r *recall) prepare(ctx context.Context, queries dataset.Reader) error {
 	}
 	r.engine = e
 	r.report.columnsRead = columnsOf(e.atoms.columns, queries)
-	if r.compare, err = newComparison(e.atoms.Collection, r.in.atoms, r.flags.k, r.Config.Threads); err != nil {
+	if r.compare, err = newComparison(e.atoms, r.in.atoms, r.flags.k, r.Config.Threads); err != nil {
 		return errors.Join(err, e.close())
 	}
 	if r.goals == nil {
@@ -278,7 +278,7 @@ func (r *recall) run(ctx context.Context, src *queryChunks) error {
 	if err := ids.useIntegers(r.flags.integers); err != nil {
 		return err
 	}
-	err = r.decideIntegers(ctx, &answered{answers: r.in.answers, ids: ids, n: r.engine.atoms.N, dim: r.engine.atoms.Dim, oracle: lazyOracle(r.engine.atoms.Collection), queries: func() (dataset.Reader, error) {
+	err = r.decideIntegers(ctx, &answered{answers: r.in.answers, ids: ids, n: r.engine.atoms.N, dim: r.engine.atoms.Dim, oracle: lazyOracle(r.engine.atoms), queries: func() (dataset.Reader, error) {
 		return r.in.queries.openQueries(r.flags.queriesColumn, append(r.flags.columns(), r.flags.ids)...)
 	}})
 	if err != nil {
@@ -310,11 +310,8 @@ func (r *recall) note(c *tasks.Compared) error {
 // drawn are the queries to compare, with what each asks for.
 func (r *recall) drawn(src *queryChunks) *drawnQueries {
 	d := &drawnQueries{app: r.app, source: src, doing: "comparing", answers: r.in.answers, atoms: r.in.atoms, total: r.report.Answers, sample: r.flags.sample, goals: r.goals}
-	switch {
-	case r.flags.excludeSelf && r.engine.atoms.Float64():
-		d.kept = r.engine.atoms.Collection
-	case r.flags.excludeSelf:
-		d.selves = r.engine.atoms.Floats()
+	if r.flags.excludeSelf {
+		d.selves = func(rows *queryRows, first int64) error { return rows.checkSelves(r.engine.atoms, first) }
 	}
 	return d
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"github.com/spf13/cobra"
 
@@ -54,7 +55,7 @@ numbers become the ids.`,
 	cmd.Flags().StringVar(&column, vectorsColumnFlag, "", columnHelp("the vectors"))
 	cmd.Flags().StringVar(&ids, "ids", "", "`column` of the vectors' ids (default: the column id, if there is one)")
 	a.reading.add(cmd.Flags())
-	addSettings(cmd, "threads", "dense_limit", "read_limit")
+	addSettings(cmd, "threads", "dense_limit", "read_limit", "cache")
 	return cmd
 }
 
@@ -111,7 +112,9 @@ func (a *app) putRows(ctx context.Context, f *folder.Folder, in input, opt *data
 	if err := a.putAll(ctx, f, in, r, names, described, s); err != nil {
 		return nil, err
 	}
-	s.Rounded = dataset.ChangeOf(r).Values
+	if form.Elem != dataset.ElemFloat64 {
+		s.Rounded = dataset.ChangeOf(r).Values
+	}
 	p := a.NewProgress("preparing segments")
 	defer p.Done()
 	return s, f.Maintain(ctx)
@@ -150,18 +153,12 @@ func (a *app) putAll(ctx context.Context, f *folder.Folder, in input, r dataset.
 	p := a.NewProgress("writing vectors")
 	defer p.Done()
 	dim := r.Dim()
-	rows := make([]float32, max(1, putElements/dim)*dim)
+	next := rowsOf(in, r, max(1, putElements/dim), f.Form().Elem == dataset.ElemFloat64)
 	waiting := 0 // values that are not in segments
 	for {
-		before := dataset.ChangeOf(r)
-		n, err := r.Read(rows)
+		c, n, err := next()
 		if n > 0 {
-			c := folder.Change{IDs: idsFrom(names, s.Written, n), Rows: rows[:n*dim]}
-			if now := dataset.ChangeOf(r); now.Values > before.Values {
-				c.Rounding = dataset.Change{Values: now.Values - before.Values, Largest: now.Largest}
-			} else if of := dataset.RowChanges(r); len(of) > 0 && slices.Max(of) > 0 { // of a folder, which counts no values of a row
-				c.Rounding = dataset.Change{Values: 1, Largest: slices.Max(of)}
-			}
+			c.IDs = idsFrom(names, s.Written, n)
 			if described != nil {
 				if s.Written+n > described.Rows() {
 					return fmt.Errorf("the columns of %s have %d rows, and there are more vectors", in.name, described.Rows())
@@ -187,6 +184,35 @@ func (a *app) putAll(ctx context.Context, f *folder.Folder, in input, r dataset.
 		if err != nil {
 			return in.named(err)
 		}
+	}
+}
+
+// rowsOf returns what reads the next rows, at most most of them: a change without ids, their number, and an error. They are in float64 if
+// wide, as they are given, and else rounded to float32.
+func rowsOf(in input, r dataset.Reader, most int, wide bool) func() (folder.Change, int, error) {
+	dim := r.Dim()
+	if wide {
+		typed, rows := dataset.Doubled(r), make([]float64, most*dim)
+		var earlier dataset.Change // of vectors that were rounded before
+		if in.folder != nil {
+			earlier = in.folder.now.Change()
+		}
+		return func() (folder.Change, int, error) {
+			n, err := typed.ReadTyped(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(rows))), 8*len(rows)))
+			return folder.Change{Rows64: rows[:n*dim], Rounding: earlier}, n, err
+		}
+	}
+	rows := make([]float32, most*dim)
+	return func() (folder.Change, int, error) {
+		before := dataset.ChangeOf(r)
+		n, err := r.Read(rows)
+		c := folder.Change{Rows: rows[:n*dim]}
+		if now := dataset.ChangeOf(r); now.Values > before.Values {
+			c.Rounding = dataset.Change{Values: now.Values - before.Values, Largest: now.Largest}
+		} else if of := dataset.RowChanges(r); len(of) > 0 && slices.Max(of) > 0 { // of a folder, which counts no values of a row
+			c.Rounding = dataset.Change{Values: 1, Largest: slices.Max(of)}
+		}
+		return c, n, err
 	}
 }
 
@@ -239,7 +265,7 @@ func (a *app) buildFolder(ctx context.Context, in input, f *buildFlags, form fol
 	form.Dim = r.Dim()
 	if form.Elem = f.dtype.Elem; !f.dtype.given {
 		form.Elem = dataset.ElemFloat32
-		if typed, ok := dataset.KeptAs(r, dataset.ElemFloat32); ok {
+		if typed, ok := dataset.KeptAs(r, in.kept(dataset.ElemFloat32)); ok {
 			form.Elem = typed.Elem()
 		}
 	}

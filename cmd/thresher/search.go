@@ -33,6 +33,7 @@ type searchFlags struct {
 	part                   partFlag
 	resume, force, json    bool
 	dtype                  dtypeFlag
+	filterColumn           string // "" without a filter for each query
 }
 
 func newSearchCommand(a *app) *cobra.Command {
@@ -42,9 +43,11 @@ func newSearchCommand(a *app) *cobra.Command {
 		Short: "Find the k best vectors of every query",
 		Long: `Find the k best vectors of every query. Answers are written chunk by chunk.
 
-They go to --out, whose extension selects the format (.jsonl, .npz, .parquet, .ivecs,
-.ibin), or as JSON lines to stdout. --resume continues a run that was killed. A summary
+They go to --out, whose extension selects the format (.jsonl, .npz, .csv, .parquet,
+.ivecs, .ibin), or as JSON lines to stdout. --resume continues a run that was killed. A summary
 goes to stderr, or with --json to stdout. The default --seed is 1, so that runs repeat.
+
+.csv has a row for each query and vector, and all that .parquet has but lists.
 
 .ibin is ground truth as the big-ann-benchmarks write it: ids and scores; ids alone if
 the name ends in .neighbors.ibin; or, with --min-score and without -k, the answers of a
@@ -57,7 +60,7 @@ row numbers of the vectors or, with --ids, those of that column; texts are ids t
 --k-column, --min-score-column and --max-score-column take k, the least and the greatest score of
 each query from columns of the queries' file; hard negatives are the k best below a share
 of the positive's score. --filter EXPRESSION says by other columns of the vectors' file which of
-them answers may have (docs/filters.md). Shorter answers are padded as in every output: id -1, score -Inf.`,
+them answers may have, --filter-column NAME of each query by itself (docs/filters.md). Shorter answers are padded as in every output: id -1, score -Inf.`,
 		Example: `  thresher search --vectors A.npy --queries Q.npy --metric cosine -k 10 --out answers.npz
   thresher search --vectors items.parquet --queries users.parquet --metric ip --exclude seen.npz -k 10 --out picks.parquet
   thresher search --vectors items.parquet --queries users.parquet --metric ip --filter "year >= 1999 and lang in ('go', 'rust')" -k 10 --out picks.parquet
@@ -94,6 +97,7 @@ const minScoreUsage = "return all vectors (with -k, the k best) that score at le
 func (f *searchFlags) add(fs *pflag.FlagSet) {
 	f.vectorFlags.add(fs)
 	f.goalFlags.add(fs)
+	fs.StringVar(&f.filterColumn, "filter-column", "", "in place of --filter: `column` of the queries with an expression as of --filter for each (.parquet, .arrow, .csv, .jsonl); null allows all vectors")
 	fs.StringVar(&f.ids, "ids", "", "`column` of the vectors' ids, written next to row numbers (default: the column id, if there is one)")
 	fs.StringVar(&f.out, "out", cli.Stdio, "`file` for the answers, ending in "+endings(dataset.AnswersWritten, "or")+"; - is JSON lines on stdout")
 	fs.StringVar(&f.certificates, "certificates", "", "`file` (.jsonl) for the certificate of every answer")
@@ -103,9 +107,16 @@ func (f *searchFlags) add(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.json, "json", false, "summary as one JSON object on stdout")
 }
 
+// beside are the names of columns of the queries that are no coordinates.
+func (f *searchFlags) beside() []string { return append(f.columns(), f.ids, f.filterColumn) }
+
 // check rejects conflicting flags before anything is read.
 func (f *searchFlags) check() error {
 	switch {
+	case f.filterColumn != "" && f.filter.text != "":
+		return f.refuse("--filter is the filter of all queries, and --filter-column has one for each; name one of them")
+	case f.filterColumn != "" && f.part.text != "":
+		return f.refuse("--part: answers with a filter for each query do not state what they are for, by which check joins parts; leave out --filter-column or --part")
 	case f.atoms == "" || f.queries == "":
 		return f.refuse("--vectors and --queries name the files to search")
 	case f.verb == certify && f.candidates == "":
@@ -202,7 +213,8 @@ type search struct {
 	// what was wrong with them, and is nil unless the command is certify.
 	candidates *othersAnswers
 	certified  *certification
-	goals      *queryGoals // nil if all queries ask for the same
+	goals      *queryGoals   // nil if all queries ask for the same
+	filters    *queryFilters // nil without a filter for each query
 	// until is the deadline of the whole search; zero means none.
 	until   time.Time
 	summary summary
@@ -228,7 +240,7 @@ func (a *app) runSearch(ctx context.Context, f *searchFlags) (err error) {
 	if s.out, err = newAnswerFiles(f); err != nil {
 		return err
 	}
-	if s.in.atoms, err = a.openVectors(ctx, "vectors", f.atoms); err != nil {
+	if s.in.atoms, err = a.openSearched(ctx, f.atoms, s.method); err != nil {
 		return err
 	}
 	defer s.in.atoms.remove()
@@ -238,6 +250,13 @@ func (a *app) runSearch(ctx context.Context, f *searchFlags) (err error) {
 	}
 	defer s.in.queries.remove()
 	s.in.queries.except = f.filter.columns()
+	if f.filterColumn != "" {
+		if s.filters, err = a.openFilters(ctx, s.in.queries, f.filterColumn); err != nil {
+			return err
+		}
+		s.in.atoms.except = append(s.in.atoms.except, s.filters.columns()...)
+		s.in.queries.except = s.filters.columns()
+	}
 	if f.candidates != "" {
 		if s.in.candidates, err = a.openInput(ctx, f.candidatesFlag(), f.candidates); err != nil {
 			return err
@@ -253,7 +272,7 @@ func (a *app) runSearch(ctx context.Context, f *searchFlags) (err error) {
 	if s.in.queries, err = s.in.atoms.alike(s.in.queries, f.atomsColumn); err != nil {
 		return err
 	}
-	queries, err := s.in.queries.openQueries(f.queriesColumn, append(f.columns(), f.ids)...)
+	queries, err := s.in.queries.openQueries(f.queriesColumn, f.beside()...)
 	if err != nil {
 		return err
 	}
@@ -285,11 +304,14 @@ func (a *app) runSearch(ctx context.Context, f *searchFlags) (err error) {
 // queries. The caller calls closeLists.
 func (s *search) openLists(ctx context.Context, queries dataset.Reader) error {
 	f, m := s.flags, queries.Len()
-	if f.candidates != "" || f.exclude != "" {
+	if f.candidates != "" || f.exclude != "" || s.filters != nil {
 		var err error
-		if m, err = s.in.queries.count(ctx, queries, f.queriesColumn, append(f.columns(), f.ids)...); err != nil {
+		if m, err = s.in.queries.count(ctx, queries, f.queriesColumn, f.beside()...); err != nil {
 			return err
 		}
+	}
+	if s.filters != nil && int64(s.filters.rows) != m {
+		return fmt.Errorf("--filter-column: %s: column %q has %d rows, and there are %d queries", s.in.queries.name, f.filterColumn, s.filters.rows, m)
 	}
 	switch {
 	case s.Config.Origin("k").Kind != config.FromDefault || f.verb == certify: // whose default is of the answers
@@ -341,8 +363,8 @@ func (s *search) prepare(ctx context.Context, queries dataset.Reader) error {
 		if err := ids.useIntegers(s.flags.integers); err != nil {
 			return err
 		}
-		err := s.decideIntegers(ctx, &answered{answers: s.in.candidates, ids: ids, n: s.atoms.N, dim: s.atoms.Dim, oracle: lazyOracle(s.atoms.Collection), queries: func() (dataset.Reader, error) {
-			return s.in.queries.openQueries(s.flags.queriesColumn, append(s.flags.columns(), s.flags.ids)...)
+		err := s.decideIntegers(ctx, &answered{answers: s.in.candidates, ids: ids, n: s.atoms.N, dim: s.atoms.Dim, oracle: lazyOracle(s.atoms), queries: func() (dataset.Reader, error) {
+			return s.in.queries.openQueries(s.flags.queriesColumn, s.flags.beside()...)
 		}})
 		if err != nil {
 			return err
@@ -375,6 +397,11 @@ func (s *search) buildRequest(ctx context.Context, queries dataset.Reader) error
 	if s.request.Filter, err = s.flags.filter.rows(ctx, s.app, s.in.atoms, s.flags.atomsColumn, s.atoms.columns, s.atoms.N); err != nil {
 		return err
 	}
+	if s.filters != nil {
+		if err = s.filters.prepare(ctx, s.app, s.in.atoms, s.flags.atomsColumn, s.atoms.columns, s.atoms.N); err != nil {
+			return err
+		}
+	}
 	if s.flags.excludeSelf && queries.Len() > int64(s.atoms.N) {
 		return fmt.Errorf("--exclude-self: %s has %d queries for the %d vectors of %s", s.in.queries.name, queries.Len(), s.atoms.N, s.in.atoms.name)
 	}
@@ -402,7 +429,7 @@ func (s *search) buildRequest(ctx context.Context, queries dataset.Reader) error
 // describe fills in the part of the summary known before the search.
 func (s *search) describe() {
 	s.summary = summary{
-		Atoms: s.atoms.N, Allowed: len(s.request.Filter), Dimension: s.atoms.Dim, columnsRead: s.columns, K: s.k, KColumn: s.flags.kColumn, Metric: s.atoms.Metric.String(),
+		Atoms: s.atoms.N, Allowed: len(s.request.Filter), FilterColumn: s.flags.filterColumn, Dimension: s.atoms.Dim, columnsRead: s.columns, K: s.k, KColumn: s.flags.kColumn, Metric: s.atoms.Metric.String(),
 		SearchSummary: tasks.SearchSummary{Method: string(s.method), Warnings: s.warnings}, Delta: s.Config.Delta, Epsilon: s.Config.Epsilon,
 		DType: dtypeOf(s.atoms.Elem()), LoadSeconds: s.atoms.load.Seconds(), BuildSeconds: s.atoms.build.Seconds(),
 		Threads: s.engine.threads(), Backend: s.engine.Backend(),

@@ -43,14 +43,14 @@ func (s *search) answer(ctx context.Context, queries dataset.Reader) error {
 
 // boundedChunks divides the queries into chunks of bounded memory, and states it.
 func (s *search) boundedChunks(queries dataset.Reader) (*queryChunks, error) {
-	src := newQueryChunks(s.in.queries, queries, s.Config.Chunk).forAtoms(s.atoms.Collection).within(s.flags.part.QueryPart)
+	src := newQueryChunks(s.in.queries, queries, s.Config.Chunk).forAtoms(s.atoms).within(s.flags.part.QueryPart)
 	m, err := s.boundMemory(src.chunk)
 	if err != nil {
 		return nil, err
 	}
 	src.chunk = m.Queries
 	s.Log.Info("memory of the search", "k", s.k, "bytes", m.Bytes, "queries_at_a_time", m.Queries)
-	if s.k >= statedFrom {
+	if s.k >= statedFrom || s.atoms.beyond {
 		s.summary.Memory = &m
 	}
 	return src, nil
@@ -161,7 +161,7 @@ func (s *search) chunk(ctx context.Context, rows queryRows, done int64, totals [
 		return nil, nil, err
 	}
 	if s.flags.excludeSelf {
-		if err := selvesError(rows.checkSelves(s.atoms.Collection, first), s.in.queries, s.in.atoms); err != nil {
+		if err := selvesError(rows.checkSelves(s.atoms, first), s.in.queries, s.in.atoms); err != nil {
 			return nil, nil, &refusedError{err}
 		}
 	}
@@ -224,7 +224,7 @@ func (s *search) fingerprint(ctx context.Context) (own, earlier string, err erro
 		return "", "", err
 	}
 	var savedColumns string // of searches with a filter
-	if s.flags.filter.expr != nil {
+	if s.flags.filter.expr != nil || s.filters != nil {
 		if savedColumns, err = s.in.atoms.hashSavedColumns(ctx); err != nil {
 			return "", "", err
 		}
@@ -280,12 +280,13 @@ func (s *search) fingerprint(ctx context.Context) (own, earlier string, err erro
 		SavedColumns               string   `json:",omitempty"`
 		Part                       string   `json:",omitempty"`
 		DType                      string   `json:",omitempty"`
+		FilterColumn               string   `json:",omitempty"`
 	}{
 		1, atoms, queries, s.flags.atomsColumn, s.flags.queriesColumn, s.flags.ids,
 		string(s.request.Method), s.atoms.Metric.String(), o.Basis.String(),
 		s.request.K, s.request.Delta, s.request.Epsilon, s.request.MinScore, s.request.ExcludeSelf, s.atoms.Seed,
 		verb, candidates, exclude, s.flags.kColumn, s.flags.floorColumn,
-		s.flags.ceilingColumn, s.request.MaxScore, s.flags.integers, s.out.ids != nil, s.reading.header, s.flags.zeros, savedIDs, s.request.Published.String(), s.flags.filter.text, savedColumns, s.flags.part.text, s.atoms.wide(),
+		s.flags.ceilingColumn, s.request.MaxScore, s.flags.integers, s.out.ids != nil, s.reading.header, s.flags.zeros, savedIDs, s.request.Published.String(), s.flags.filter.text, savedColumns, s.flags.part.text, s.atoms.wide(), s.flags.filterColumn,
 	}
 	if earlier, err = digest(asked); err != nil || verb == graph { // whose output has no version
 		return earlier, "", err

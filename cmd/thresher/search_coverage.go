@@ -13,7 +13,7 @@ import (
 // stateCoverage makes the outputs state to which queries and vectors the answers are. If not all queries can be
 // read they state nothing: the search answers those before, and reports the error.
 func (s *search) stateCoverage(ctx context.Context) error {
-	if !s.out.statesCoverage() {
+	if !s.out.statesCoverage() || s.filters != nil { // whose answers are about different vectors
 		return nil
 	}
 	queries, err := s.digestQueries(ctx)
@@ -31,7 +31,7 @@ func (s *search) stateCoverage(ctx context.Context) error {
 	c := &tasks.Coverage{
 		Queries: queries.String(), Count: queries.Count(), Metric: s.atoms.Metric.String(),
 		K: k, OwnK: s.flags.kColumn != "", Limits: limits, Reaching: s.flags.ranged(), Method: s.method, Part: s.flags.part.QueryPart,
-		Shards: []tasks.Shard{tasks.ShardOf(s.atoms.Collection, s.atoms.nameOf()).Part(s.request.Filter, nil)},
+		Shards: []tasks.Shard{s.atoms.shard().Part(s.request.Filter, nil)},
 	}
 	if c.Part != nil {
 		c.ExcludeSelf, c.Epsilon, c.Delta, c.Rounded = s.flags.excludeSelf, s.request.Epsilon, s.request.Delta, s.rounded
@@ -43,12 +43,12 @@ func (s *search) stateCoverage(ctx context.Context) error {
 // digestQueries reads the queries as they are given, relative to no origin, which depends on the atoms, and finds what
 // rounding changes in the search.
 func (s *search) digestQueries(ctx context.Context) (*tasks.QueryDigest, error) {
-	r, err := s.in.queries.openQueries(s.flags.queriesColumn, append(s.flags.columns(), s.flags.ids)...)
+	r, err := s.in.queries.openQueries(s.flags.queriesColumn, s.flags.beside()...)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	dataset.KeepRests(r)
+	dataset.KeepGiven(r)
 	d := tasks.NewQueryDigest(r.Dim())
 	block := max(1, chunkElements/64/r.Dim())
 	if n := r.Len(); n >= 0 {
@@ -58,9 +58,10 @@ func (s *search) digestQueries(ctx context.Context) (*tasks.QueryDigest, error) 
 	s.rounded = s.atoms.Change.Largest
 	for {
 		n, err := r.Read(rows)
-		d.Add(rows[:n*r.Dim()], dataset.RestsOf(r))
+		given := dataset.GivenOf(r)
+		d.Add(rows[:n*r.Dim()], given)
 		if s.flags.part.QueryPart != nil && !s.atoms.Float64() {
-			s.rounded = max(s.rounded, largestChange(rows[:n*r.Dim()], dataset.RestsOf(r), s.atoms.Origin))
+			s.rounded = max(s.rounded, largestChange(rows[:n*r.Dim()], given, s.atoms.Origin))
 		}
 		if err == io.EOF {
 			return d, nil
@@ -74,17 +75,17 @@ func (s *search) digestQueries(ctx context.Context) (*tasks.QueryDigest, error) 
 	}
 }
 
-// largestChange returns the largest change of a coordinate of queries, of which rests is what float32 does not hold, by rounding
-// relative to the origin.
-func largestChange(rows, rests []float32, origin []float64) float64 {
+// largestChange returns the largest change of a coordinate of queries, in float64 as they were given unless nothing was rounded, by
+// rounding relative to the origin.
+func largestChange(rows []float32, given, origin []float64) float64 {
 	most := 0.
-	if rests == nil && origin == nil {
+	if given == nil && origin == nil {
 		return most
 	}
 	for i := range rows {
 		x := float64(rows[i])
-		if rests != nil {
-			x += float64(rests[i])
+		if given != nil {
+			x = given[i]
 		}
 		if origin != nil {
 			x -= origin[i%len(origin)]

@@ -57,7 +57,7 @@ func (s *search) divideQueries(ctx context.Context, queries dataset.Reader) erro
 	if f.part.QueryPart == nil {
 		return nil
 	}
-	m, err := s.in.queries.count(ctx, queries, f.queriesColumn, append(f.columns(), f.ids)...)
+	m, err := s.in.queries.count(ctx, queries, f.queriesColumn, f.beside()...)
 	if err != nil {
 		return err
 	}

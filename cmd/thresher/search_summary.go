@@ -49,10 +49,12 @@ func addTotals(totals []byte, r *batch.Response) ([]byte, error) {
 
 // summary is the report at the end of a search.
 type summary struct {
-	Atoms     int    `json:"vectors"`
-	DType     string `json:"dtype,omitempty"`   // in which they are kept, if not float32
-	Allowed   int    `json:"allowed,omitempty"` // of the vectors, by --filter
-	Dimension int    `json:"dim"`
+	Atoms   int    `json:"vectors"`
+	DType   string `json:"dtype,omitempty"`   // in which they are kept, if not float32
+	Allowed int    `json:"allowed,omitempty"` // of the vectors, by --filter
+	// FilterColumn is the column of the queries with a filter for each.
+	FilterColumn string `json:"filter_column,omitempty"`
+	Dimension    int    `json:"dim"`
 	columnsRead
 	K       int    `json:"k"` // the greatest of any query; 0 if one asks for any number
 	KColumn string `json:"k_column,omitempty"`
@@ -116,6 +118,9 @@ func (s *summary) print(a *app) error {
 	t.Row("vectors", fmt.Sprintf("%d x %d, %s", s.Atoms, s.Dimension, ofType(s.DType, s.Metric)))
 	if s.Allowed > 0 {
 		t.Row("filter", fmt.Sprintf("allows %d of the vectors", s.Allowed))
+	}
+	if s.FilterColumn != "" {
+		t.Row("filter", fmt.Sprintf("of each query, column %q", s.FilterColumn))
 	}
 	s.columnsRead.print(t)
 	if s.Graph != nil {

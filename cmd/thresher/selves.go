@@ -7,12 +7,6 @@ import (
 	"thresher/tasks"
 )
 
-// checkSelves checks the precondition of --exclude-self for rows of queries, numbered from first:
-// query j equals atom j. rows are the atoms, of dim values each.
-func checkSelves(queries []float32, first int64, rows []float32, dim int, of, atoms input) error {
-	return selvesError(tasks.CheckSelves(queries, rows, dim, first, first), of, atoms)
-}
-
 // selvesError returns err, of tasks.CheckSelves, in the words of the command.
 func selvesError(err error, of, atoms input) error {
 	var e *tasks.SelfError

@@ -36,15 +36,20 @@ other machines can reach needs a token or --insecure.
 SIGTERM and SIGINT stop the server: it refuses new requests for a moment, so that
 load balancers notice, finishes running searches, and stops offline jobs at the end
 of a chunk. A second signal stops it at once. SIGHUP reloads tokens and the
-certificate.`,
+certificate.
+
+With --read-only the server is a replica: it has no data folder, fetches the
+collections that --collection names to a cache, is ready once they are there and
+verified, and refuses to change anything. SIGHUP makes it look for other versions.`,
 		Example: `  thresher serve --demo
   thresher serve --data /var/lib/thresher --roots /srv/vectors
+  thresher serve --read-only --collection films=s3://bucket/films.thresher
   thresher serve --listen :8080 --tokens "ci:write:$(printf %s "$TOKEN" | sha256sum | cut -c-64)"`,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runServe(cmd.Context(), demo) },
 	}
 	cmd.Flags().BoolVar(&demo, "demo", false, "create the collection demo from the doc comments of Go's standard library, and print how to search it")
-	addSettings(cmd, append(config.ServerKeys(), "threads", "dense_limit", "read_limit", "backend", "device", "kernels", "costs")...)
+	addSettings(cmd, append(config.ServerKeys(), "threads", "dense_limit", "read_limit", "cache", "backend", "device", "kernels", "costs")...)
 	return cmd
 }
 
@@ -58,6 +63,9 @@ const traceWait = 5 * time.Second
 func (a *app) runServe(ctx context.Context, demo bool) (err error) {
 	if err := a.Config.CheckServer(); err != nil {
 		return err
+	}
+	if demo && a.Config.Server.ReadOnly {
+		return errors.New("serve: --demo makes a collection, and --read-only serves those that are made elsewhere")
 	}
 	c := &a.Config.Server
 	hangups, ignore := catchHangups()
@@ -87,6 +95,18 @@ func (a *app) runServe(ctx context.Context, demo bool) (err error) {
 	}
 	counted.LimitLabels(c.MetricsCollections)
 	o := a.serviceOptions()
+	var copies *replicas
+	if c.ReadOnly {
+		var end func()
+		if copies, o.Dir, end, err = a.openReplicas(); err == nil {
+			defer end()
+			o.ReadOnly, o.Linked = true, true
+			o.Roots, err = copies.roots()
+		}
+		if err != nil {
+			return fmt.Errorf("serve: %w", err)
+		}
+	}
 	if o.Extensions, err = choice.CountedExtensions(c, registry, counted); err != nil {
 		return err
 	}
@@ -128,6 +148,11 @@ func (a *app) runServe(ctx context.Context, demo bool) (err error) {
 		url = "https://" + reachable(at.http.Addr())
 	}
 	made := func() {}
+	if copies != nil {
+		copies.s = s
+		copies.begin(c.Replicas[0].Name)
+		made = s.AwaitShown(func() string { return *copies.fetching.Load() })
+	}
 	if demo {
 		made = s.Await("the collection " + demoName)
 		fmt.Fprintf(a.Err, "the collection %s is loaded or built before the server says that it serves\n", demoName)
@@ -136,12 +161,15 @@ func (a *app) runServe(ctx context.Context, demo bool) (err error) {
 	}
 	serve := func(ctx context.Context) error { return s.Serve(ctx, at.http, at.grpc, cert) }
 	return serveUntil(ctx, serve, func(ctx context.Context) error {
+		if copies != nil {
+			return a.serveReplicas(ctx, copies, made, func(ctx context.Context) { a.reloads(ctx, hangups, s, certs, copies) })
+		}
 		var err error
 		if demo {
 			err = a.loadDemo(ctx, s, url, func() { made(); a.announce(url, at) })
 		}
 		if err == nil {
-			a.reloads(ctx, hangups, s, certs)
+			a.reloads(ctx, hangups, s, certs, nil)
 		}
 		return err
 	})
@@ -167,7 +195,11 @@ func (a *app) announce(url string, at listeners) {
 	if err != nil {
 		folder = a.Config.Server.Data
 	}
-	fmt.Fprintf(a.Out, "thresher serves %s, data in %s\n", url, folder)
+	if a.Config.Server.ReadOnly {
+		fmt.Fprintf(a.Out, "thresher serves %s, read-only\n", url)
+	} else {
+		fmt.Fprintf(a.Out, "thresher serves %s, data in %s\n", url, folder)
+	}
 	if at.grpc != nil {
 		fmt.Fprintf(a.Out, "thresher serves gRPC on %s\n", reachable(at.grpc.Addr()))
 	}

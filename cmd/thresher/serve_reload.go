@@ -53,14 +53,14 @@ func catchHangups() (hangups <-chan os.Signal, stop func()) {
 
 // reloads reloads tokens and certificate at each hangup, until ctx ends. If a reload fails
 // the error is logged and the old values stay in use.
-func (a *app) reloads(ctx context.Context, hangups <-chan os.Signal, s *service.Server, certs *certificates) {
+func (a *app) reloads(ctx context.Context, hangups <-chan os.Signal, s *service.Server, certs *certificates, copies *replicas) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-hangups:
 		}
-		if err := a.reload(s, certs); err != nil {
+		if err := a.reload(s, certs, copies); err != nil {
 			a.Log.Error("reload failed: the old settings stay in use", "error", err)
 			continue
 		}
@@ -69,7 +69,7 @@ func (a *app) reloads(ctx context.Context, hangups <-chan os.Signal, s *service.
 }
 
 // reload loads the configuration again, from its file and variables and the same flags.
-func (a *app) reload(s *service.Server, certs *certificates) error {
+func (a *app) reload(s *service.Server, certs *certificates, copies *replicas) error {
 	c, err := config.Load(a.Sources)
 	if err == nil {
 		err = c.CheckServer()
@@ -80,6 +80,9 @@ func (a *app) reload(s *service.Server, certs *certificates) error {
 	if (c.Server.TLSCert == "") != (certs.now.Load() == nil) {
 		return errors.New("enabling or disabling HTTPS needs a restart")
 	}
+	if c.Server.ReadOnly != (copies != nil) {
+		return errors.New("a server that is read-only, or is not any more, needs a restart")
+	}
 	next := &certificates{}
 	if err := next.read(&c.Server); err != nil {
 		return err
@@ -88,6 +91,9 @@ func (a *app) reload(s *service.Server, certs *certificates) error {
 		return err
 	}
 	certs.now.Store(next.now.Load())
+	if copies != nil {
+		copies.reload(c.Server.Replicas)
+	}
 	return nil
 }
 

@@ -110,8 +110,8 @@ func (s *served) ready(t *testing.T) {
 	}
 }
 
-// fetch returns the body of an answer of status 200.
-func fetch(t *testing.T, c *http.Client, req *http.Request) []byte {
+// okBody returns the body of an answer of status 200.
+func okBody(t *testing.T, c *http.Client, req *http.Request) []byte {
 	t.Helper()
 	defer c.CloseIdleConnections()
 	resp, err := c.Do(req)
@@ -147,8 +147,8 @@ func TestServeDemo(t *testing.T) {
 	s := serve(t, dir, "--demo")
 	c := &http.Client{}
 	// What says that it serves has the collection.
-	fetch(t, c, request(t, "GET", s.url+"/readyz", nil))
-	if info := fetch(t, c, request(t, "GET", s.url+"/v1/collections/demo", nil)); !bytes.Contains(info, []byte(`"state":"ready"`)) {
+	okBody(t, c, request(t, "GET", s.url+"/readyz", nil))
+	if info := okBody(t, c, request(t, "GET", s.url+"/v1/collections/demo", nil)); !bytes.Contains(info, []byte(`"state":"ready"`)) {
 		t.Errorf("ready with %s", info)
 	}
 	about, err := s.out.ReadString('\n')
@@ -185,20 +185,20 @@ func TestServeDemo(t *testing.T) {
 		}
 		return a.Results[0].IDs
 	}
-	inWords := found(fetch(t, c, request(t, "POST", urls[0], []byte(body), "Content-Type", media[0])))
+	inWords := found(okBody(t, c, request(t, "POST", urls[0], []byte(body), "Content-Type", media[0])))
 	if len(inWords) != 5 || !slices.Contains(inWords, "encoding/json.Decoder") && !slices.Contains(inWords, "json.Decoder") {
 		t.Errorf("%s finds %v", body, inWords)
 	}
 	words := urls[0]
 	urls, media = urls[1:], media[1:]
-	row := fetch(t, c, request(t, "GET", urls[0], nil, "Accept", media[0]))
+	row := okBody(t, c, request(t, "GET", urls[0], nil, "Accept", media[0]))
 	var answer struct {
 		Results []struct {
 			IDs    []string
 			Scores []float32
 		}
 	}
-	if err := json.Unmarshal(fetch(t, c, request(t, "POST", urls[1], row, "Content-Type", media[1])), &answer); err != nil {
+	if err := json.Unmarshal(okBody(t, c, request(t, "POST", urls[1], row, "Content-Type", media[1])), &answer); err != nil {
 		t.Fatal(err)
 	}
 	if r := answer.Results[0]; len(r.IDs) != 5 || r.IDs[0] != "bufio.Scanner" || r.Scores[0] < .99 {
@@ -208,10 +208,10 @@ func TestServeDemo(t *testing.T) {
 		Version buildInfo
 		Backend string
 	}
-	if err := json.Unmarshal(fetch(t, c, request(t, "GET", s.url+"/v1/version", nil)), &version); err != nil || version.Backend != "cpu" || version.Version.Go == "" {
+	if err := json.Unmarshal(okBody(t, c, request(t, "GET", s.url+"/v1/version", nil)), &version); err != nil || version.Backend != "cpu" || version.Version.Go == "" {
 		t.Errorf("%+v %v", version, err)
 	}
-	if text := fetch(t, c, request(t, "GET", s.url+"/metrics", nil)); !bytes.Contains(text, []byte("go_goroutines ")) || !bytes.Contains(text, []byte(`thresher_backend_info{backend="cpu"`)) {
+	if text := okBody(t, c, request(t, "GET", s.url+"/metrics", nil)); !bytes.Contains(text, []byte("go_goroutines ")) || !bytes.Contains(text, []byte(`thresher_backend_info{backend="cpu"`)) {
 		t.Error("metrics lack what they should have")
 	}
 	// While it runs no other process can open the folder; afterwards everything is there.
@@ -219,7 +219,7 @@ func TestServeDemo(t *testing.T) {
 	s.stop().WantCode(t, cli.ExitOK)
 
 	s = serve(t, dir)
-	if got := fetch(t, c, request(t, "GET", s.url+"/v1/collections/demo", nil)); !bytes.Contains(got, []byte(`"name":"demo"`)) || bytes.Contains(got, []byte(`"texts"`)) {
+	if got := okBody(t, c, request(t, "GET", s.url+"/v1/collections/demo", nil)); !bytes.Contains(got, []byte(`"name":"demo"`)) || bytes.Contains(got, []byte(`"texts"`)) {
 		t.Errorf("%s", got)
 	}
 	s.stop().WantCode(t, cli.ExitOK)
@@ -229,7 +229,7 @@ func TestServeDemo(t *testing.T) {
 	if line, err := s.out.ReadString('\n'); err != nil || !strings.Contains(line, "collection demo") {
 		t.Fatalf("%q %v", line, err)
 	}
-	again := found(fetch(t, c, request(t, "POST", s.url+words[strings.Index(words, "/v1/"):], []byte(body), "Content-Type", "application/json")))
+	again := found(okBody(t, c, request(t, "POST", s.url+words[strings.Index(words, "/v1/"):], []byte(body), "Content-Type", "application/json")))
 	if d := cmp.Diff(inWords, again); d != "" {
 		t.Error(d)
 	}
@@ -283,7 +283,7 @@ func TestServeWithTLSAndToken(t *testing.T) {
 	pool.AppendCertsFromPEM(text)
 	c := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true}}
 	defer c.CloseIdleConnections()
-	fetch(t, c, request(t, "GET", s.url+"/v1/collections", nil, "Authorization", "Bearer secret"))
+	okBody(t, c, request(t, "GET", s.url+"/v1/collections", nil, "Authorization", "Bearer secret"))
 	resp, err := c.Get(s.url + "/v1/collections")
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"thresher/collection"
 	"thresher/dataset"
 	"thresher/internal/cli"
+	"thresher/segments"
 	"thresher/tasks"
 	"thresher/verify"
 )
@@ -98,7 +99,7 @@ lack the same vector once.`,
 	fs.BoolVar(&f.ignoreScores, "ignore-scores", false, "check only which vectors were returned, not their scores")
 	fs.BoolVar(&f.strictDelta, "strict-delta", false, "exit code 1 for any wrong answer, though delta allows some")
 	fs.BoolVar(&f.json, "json", false, "report as one JSON object on stdout")
-	addSettings(cmd, "metric", "delta", "epsilon", "seed", "threads", "chunk", "dense_limit", "read_limit")
+	addSettings(cmd, "metric", "delta", "epsilon", "seed", "threads", "chunk", "dense_limit", "read_limit", "cache")
 	refusePublishedFlags(cmd)
 	fs.Lookup("delta").Usage = "the greatest that certificates may grant (default: any); without certificates, that of the answers' --guarantee (0.01)"
 	fs.Lookup("epsilon").Usage = "the greatest that certificates may grant, in score units (default: any); without certificates, that of the answers (0)"
@@ -135,7 +136,8 @@ type verification struct {
 	*app
 	flags   *verifyFlags
 	oracle  *verify.Oracle
-	rows    []float32              // of the atoms, as they are searched; nil if they are kept
+	rows    []float32              // of the atoms, as they are searched; nil if they are kept or walked
+	walked  *segments.Reading      // the atoms, if they are those of a folder
 	kept    *collection.Collection // the atoms, if they are kept as float64
 	dim, n  int                    // of the atoms
 	metric  collection.Metric
@@ -285,9 +287,13 @@ func (v *verification) loadOracle(ctx context.Context, in input, dim int, querie
 		v.layout = dataset.LayoutOf(r)
 		v.report.VectorColumns = v.layout.String()
 		have = r.Dim()
-		if t, ok := r.(dataset.TypedReader); ok && t.Elem() == dataset.ElemFloat64 && v.flags.dtype.Elem == dataset.ElemFloat64 {
+		t, typed := r.(dataset.TypedReader)
+		switch wide := typed && t.Elem() == dataset.ElemFloat64; {
+		case wide && in.kept(v.flags.dtype.Elem) == dataset.ElemFloat64:
 			kept, err = v.readKept(ctx, in, r, metric)
-		} else {
+		case in.folder != nil && !wide:
+			err = v.walk(in, r)
+		default:
 			rows, rests, err = v.readRounded(ctx, in, r)
 		}
 		if err != nil {
@@ -298,10 +304,14 @@ func (v *verification) loadOracle(ctx context.Context, in input, dim int, querie
 		return nil, errors.Join(fmt.Errorf("%s has vectors of dimension %d, %s of dimension %d", in.name, have, queries.name, dim), free())
 	}
 	v.rows, v.dim, v.n, v.metric, v.kept = rows, dim, len(rows)/dim, metric, kept
-	if kept != nil {
+	switch {
+	case v.walked != nil:
+		v.n = v.walked.Len()
+		v.oracle, err = verify.NewOracleOver(v.walked, metric, v.Config.Threads)
+	case kept != nil:
 		v.n = kept.N
 		v.oracle, err = verify.NewOracleOf(kept, v.Config.Threads)
-	} else {
+	default:
 		v.oracle, err = verify.NewOracle(rows, dim, metric, v.Config.Threads)
 	}
 	if err != nil {
@@ -328,6 +338,18 @@ func (v *verification) readRounded(ctx context.Context, in input, r dataset.Read
 	return m.Data, m.Rests, nil
 }
 
+// walk takes the atoms of a folder, of which r is a reader, where they lie.
+func (v *verification) walk(in input, r dataset.Reader) (err error) {
+	if err := in.checkNames(in.folder.ids); err != nil {
+		return dataset.Placed(r, err)
+	}
+	if v.walked, err = in.folder.now.Rows(); err != nil {
+		return err
+	}
+	v.change, v.atoms.names = v.walked.Change().Largest, in.folder.ids
+	return nil
+}
+
 // readKept reads atoms that are kept as float64.
 func (v *verification) readKept(ctx context.Context, in input, r dataset.Reader, metric collection.Metric) (*collection.Collection, error) {
 	rows, ids, err := dataset.DrainVectors(ctx, r, dataset.ElemFloat64)
@@ -349,7 +371,7 @@ func (v *verification) readKept(ctx context.Context, in input, r dataset.Reader,
 func (v *verification) chunksOf(in input, queries dataset.Reader) *queryChunks {
 	src := newQueryChunks(in, queries, v.Config.Chunk)
 	if v.kept != nil {
-		return src.forAtoms(v.kept)
+		return src.forAtoms(atomsOf(v.kept))
 	}
 	return src.relativeTo(v.origin).keepRests(v.given)
 }

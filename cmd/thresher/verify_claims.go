@@ -32,9 +32,20 @@ func (v *verification) setTerms() {
 func (v *verification) drawn(src *queryChunks) *drawnQueries {
 	d := &drawnQueries{app: v.app, source: src, doing: "verifying", answers: v.in, atoms: v.inAtoms, total: v.report.Queries, sample: v.flags.sample, goals: v.goals}
 	if v.flags.excludeSelf {
-		d.selves, d.kept = v.rows, v.kept
+		d.selves = v.checkSelves
 	}
 	return d
+}
+
+// checkSelves checks that queries, numbered from first, are the atoms of these numbers.
+func (v *verification) checkSelves(rows *queryRows, first int64) error {
+	switch {
+	case v.walked != nil:
+		return tasks.CheckSelvesOfRows(rows.values, v.walked, first, first)
+	case v.kept != nil:
+		return tasks.CheckGivenSelves(rows.given, v.kept, first, first)
+	}
+	return tasks.CheckSelves(rows.values, v.rows, v.dim, first, first)
 }
 
 // claims returns the queries drawn of a chunk, with the answers to them; nil if none is.

@@ -12,7 +12,9 @@ type Chart struct {
 	Title, XLabel, YLabel string
 	// A logarithmic axis requires positive X, or Mean.
 	LogX, LogY bool
-	Series     []Series
+	// FitY lets the vertical axis begin at the lowest value in place of 0.
+	FitY   bool
+	Series []Series
 	// Heat, if not nil, is drawn in place of Series.
 	Heat *Heat
 }
@@ -28,6 +30,8 @@ type Series struct {
 	// X and Mean have equal lengths, in any order of X; so has SD, the half width of the band
 	// around each mean, unless it is nil. All are finite.
 	X, Mean, SD []float64
+	// Low and High, if not nil, are the ends of the band in place of SD: Low[i] <= Mean[i] <= High[i].
+	Low, High []float64
 }
 
 // Kind is how a series is drawn.
@@ -69,7 +73,13 @@ func (s *Series) check(logX, logY bool) error {
 	if len(s.X) == 0 || len(s.Mean) != len(s.X) || s.SD != nil && len(s.SD) != len(s.X) {
 		return fmt.Errorf("%d values of X, %d means, %d standard deviations", len(s.X), len(s.Mean), len(s.SD))
 	}
+	if s.Low != nil && (s.SD != nil || len(s.Low) != len(s.X)) || len(s.High) != len(s.Low) {
+		return fmt.Errorf("%d values of X, bands from %d to %d ends, %d standard deviations", len(s.X), len(s.Low), len(s.High), len(s.SD))
+	}
 	for i, x := range s.X {
+		if s.Low != nil && !(s.Low[i] <= s.Mean[i] && s.Mean[i] <= s.High[i] && !math.IsInf(s.Low[i], 0) && !math.IsInf(s.High[i], 0)) {
+			return fmt.Errorf("point %d: a band from %g to %g around %g", i, s.Low[i], s.High[i], s.Mean[i])
+		}
 		y, sd := s.Mean[i], s.sd(i)
 		if sum := x + y + sd; math.IsNaN(sum) || math.IsInf(sum, 0) || sd < 0 {
 			return fmt.Errorf("point %d: %g at %g, standard deviation %g", i, y, x, sd)
@@ -86,6 +96,14 @@ func (s *Series) sd(i int) float64 {
 		return 0
 	}
 	return s.SD[i]
+}
+
+// ends are those of the band around point i.
+func (s *Series) ends(i int) (low, high float64) {
+	if s.Low != nil {
+		return s.Low[i], s.High[i]
+	}
+	return s.Mean[i] - s.sd(i), s.Mean[i] + s.sd(i)
 }
 
 // order returns the indices of the points from left to right.

@@ -106,7 +106,7 @@ func (c *Chart) draw(canvas draw.Canvas) error {
 	}
 	scaleAxis(&p.X, p.X.Min, p.X.Max, c.LogX) // gonum has widened them to the added series
 	lowest := p.Y.Min
-	if !c.LogY {
+	if !c.LogY && !c.FitY {
 		lowest = math.Min(0, lowest)
 	}
 	scaleAxis(&p.Y, lowest, p.Y.Max, c.LogY)
@@ -186,14 +186,15 @@ func (c *Chart) floor() float64 {
 // band draws the band of a series. Its edge is a thin line, so that a single point has a
 // visible band.
 func (s *Series) band(p *gonum.Plot, l look, floor float64) error {
-	if s.SD == nil {
+	if s.SD == nil && s.Low == nil {
 		return nil
 	}
 	order := s.order()
 	ring := make(plotter.XYs, 2*len(order))
 	for place, i := range order {
-		ring[place] = plotter.XY{X: s.X[i], Y: s.Mean[i] + s.SD[i]}
-		ring[len(ring)-1-place] = plotter.XY{X: s.X[i], Y: math.Max(floor, s.Mean[i]-s.SD[i])}
+		low, high := s.ends(i)
+		ring[place] = plotter.XY{X: s.X[i], Y: high}
+		ring[len(ring)-1-place] = plotter.XY{X: s.X[i], Y: math.Max(floor, low)}
 	}
 	band, err := plotter.NewPolygon(ring)
 	if err != nil {

@@ -77,10 +77,42 @@ def test_files_changes_and_copies(tmp_path):
             np.testing.assert_array_equal(copy.search(queries, 3, method="exact").ids, right)
         result = index.search(queries, 3)
         assert thresher.merge([result], k=3).ids.shape == (40, 3)  # whose digests the worker makes of the same values
-        with pytest.raises(ValueError, match="vectors of float64, which `add` and `remove` write"):
-            index.upsert([0], vectors[:1])
     with pytest.raises(ValueError, match="a collection has its own"):
         thresher.Index.open(tmp_path / "a.thresher", dtype="float64")
+
+
+def test_written_by_id(tmp_path):
+    vectors, queries = close()
+    vectors, queries = vectors + 1e6, queries + 1e6
+    now = np.vstack([vectors, vectors[:100] + 1e-7])  # which float32 does not tell apart
+    now[5] = vectors[5] - 1e-7
+    with thresher.Index(vectors, metric="l2", dtype="float64") as index:
+        added = np.arange(len(vectors), len(now))
+        assert index.upsert([5, *added], now[[5, *added]]) == 1
+        assert index.dtype == "float64" and len(index) == len(now)
+        result = index.search(queries, 3, method="exact")
+        np.testing.assert_array_equal(result.ids, best64(queries, now, 3, "l2"))
+        assert not result.certificates["vectors_change"].any()
+        np.testing.assert_array_equal(index.search(now[-9:], 1).ids[:, 0], np.arange(len(now))[-9:])
+        others = index.search(now, 1, exclude_self=True).ids[:, 0]
+        assert not (others == np.arange(len(now))).any()
+        with pytest.raises(ValueError, match="query 0 is not"):
+            index.search(now[::-1], 1, exclude_self=True)
+        assert float(thresher.recall(result.ids, index, queries)) == 1
+        assert not np.any(thresher.verify(result, index, queries).wrong)
+        with pickle.loads(pickle.dumps(index)) as copy:
+            np.testing.assert_array_equal(copy.search(queries, 3, method="exact").ids, result.ids)
+        index.save(tmp_path / "now.thresher")
+        index.remove(np.arange(600, 700))
+        index.upsert([7], vectors[8:9].astype(np.float32))
+        now[7] = vectors[8].astype(np.float32)
+        left = np.delete(now, np.arange(600, 700), axis=0)
+        np.testing.assert_array_equal(index.search(queries, 3, method="exact").ids, best64(queries, left, 3, "l2"))
+        with pytest.raises(ValueError, match="row 0, id 3: a value that is not finite"):
+            index.upsert([3], np.full((1, vectors.shape[1]), np.inf))
+    with thresher.Index.open(tmp_path / "now.thresher") as saved:
+        assert saved.dtype == "float64"
+        np.testing.assert_array_equal(saved.search(queries, 3, method="exact").ids, result.ids)
 
 
 def test_joins_and_pursuits():

@@ -291,6 +291,17 @@ def test_empty_tables(make: Make) -> None:
         assert says == {**want, **own}
 
 
+def test_groups_are_keys_of_both() -> None:
+    """The same numbers as by the command, in TestJoinGroups."""
+    left = pa.table({"key": ["a", "b", "b", None, "x"], "v": [[1.0]] * 5})
+    right = pa.table({"key": ["b", "c", "c", "d", "a", None], "v": [[2.0]] * 6})
+    for rows, want in ((5, 2), (3, 2), (1, 1), (0, 0)):
+        says = summary_of(thresher.join(left[:rows], right, on="v", metric="ip", by="key"))
+        assert says["groups"] == want
+    says = summary_of(thresher.join(left[3:], right, on="v", metric="ip", by="key"))
+    assert (says["groups"], says["pairs"]) == (0, 0)
+
+
 def test_limits_and_promises() -> None:
     left = pa.table({"n": [0, 1], "x": [0.0, 3.0], "y": [0.0, 4.0]})
     right = pa.table({"m": [0, 1, 2], "x": [0.0, 3.0, 6.0], "y": [1.0, 4.0, 8.0]})

@@ -19,9 +19,12 @@ type Change struct {
 	// IDs name the vectors, each once: numbers below 2^64-1, or texts, as the first write to the folder has
 	// them. See segments.Table for what of the other kind is taken.
 	IDs *dataset.IDs
-	// Rows are the vectors to write under IDs, [IDs.Len()][Dim], row-major. nil: those that are there are deleted. They
+	// Rows are the vectors to write under IDs, [IDs.Len()][Dim], row-major. Without them and Rows64 those that are there are deleted. They
 	// are not copied, and must not change until Apply returns.
 	Rows []float32
+	// Rows64 are Rows in float64, in their place, for a folder that keeps vectors so (Form.Elem). It takes Rows, too, all of whose
+	// values it has.
+	Rows64 []float64
 	// Columns are those of Rows, of which the folder's that they lack are null; nil has none. They replace those of the vectors that
 	// were there. Columns.As says what may be written to a column.
 	Columns *columns.Columns
@@ -117,8 +120,11 @@ func (f *Folder) applyNothing() (Written, error) {
 // check refuses what cannot be written.
 func (f *Folder) check(c *Change) error {
 	n := c.IDs.Len()
-	if c.Rows != nil && len(c.Rows) != n*f.dim {
-		return fmt.Errorf("%d values for %d ids of %d dimensions", len(c.Rows), n, f.dim)
+	if err := f.checkType(c); err != nil {
+		return err
+	}
+	if !c.deletes() && c.values() != n*f.dim {
+		return fmt.Errorf("%d values for %d ids of %d dimensions", c.values(), n, f.dim)
 	}
 	if size := c.bytes(); size > MaxChangeBytes {
 		return fmt.Errorf("a write of %d bytes, at most %d at once", size, int64(MaxChangeBytes))
@@ -132,8 +138,11 @@ func (f *Folder) check(c *Change) error {
 	if err := checkRounding(c.Rounding); err != nil {
 		return err
 	}
-	if c.Rows == nil {
+	switch {
+	case c.deletes():
 		return nil
+	case c.Rows64 != nil:
+		return f.metric.CheckRows64(c.Rows64, f.dim, f.origin)
 	}
 	if err := f.metric.CheckRows(c.Rows, f.dim); err != nil {
 		return err
@@ -141,13 +150,37 @@ func (f *Folder) check(c *Change) error {
 	return collection.CheckElem(c.Rows, f.dim, f.elem)
 }
 
+// checkType puts the rows of a change into the type that the log has them in: Rows64 of a folder of float64, else Rows.
+func (f *Folder) checkType(c *Change) error {
+	wide := f.elem == dataset.ElemFloat64
+	switch {
+	case c.Rows64 != nil && c.Rows != nil:
+		return errors.New("rows are given both in float32 and in float64")
+	case c.Rows64 != nil && !wide:
+		return fmt.Errorf("rows of %v for a folder of %v", dataset.ElemFloat64, f.elem)
+	case c.Rows != nil && wide:
+		c.Rows64 = make([]float64, len(c.Rows))
+		for i, x := range c.Rows {
+			c.Rows64[i] = float64(x)
+		}
+		c.Rows = nil
+	}
+	return nil
+}
+
+// deletes reports whether the change deletes vectors.
+func (c *Change) deletes() bool { return c.Rows == nil && c.Rows64 == nil }
+
+// values is the number of values of the rows.
+func (c *Change) values() int { return max(len(c.Rows), len(c.Rows64)) }
+
 // checkColumns puts the columns of a change into the form of the folder's.
 func (f *Folder) checkColumns(c *Change) (err error) {
 	if c.Columns == nil {
 		return nil
 	}
-	if n := c.IDs.Len(); c.Columns.Rows() != n || c.Rows == nil {
-		return fmt.Errorf("columns of %d rows for %d vectors to write", c.Columns.Rows(), len(c.Rows)/f.dim)
+	if n := c.IDs.Len(); c.Columns.Rows() != n || c.deletes() {
+		return fmt.Errorf("columns of %d rows for %d vectors to write", c.Columns.Rows(), c.values()/f.dim)
 	}
 	c.Columns, err = c.Columns.As(f.fields)
 	return err
@@ -155,7 +188,7 @@ func (f *Folder) checkColumns(c *Change) (err error) {
 
 // bytes is about what a change takes in the log.
 func (c *Change) bytes() int64 {
-	size := 32 + 4*int64(len(c.Rows)) + 8*int64(c.IDs.Len())
+	size := 32 + 4*int64(len(c.Rows)) + 8*int64(len(c.Rows64)) + 8*int64(c.IDs.Len())
 	if c.IDs.Textual() {
 		size += int64(len(c.IDs.Packed().Text))
 	}
@@ -220,7 +253,7 @@ func (f *Folder) commitGroup(group []*write) {
 		f.buf = form.appendChange(f.buf, w.Change)
 		chosen = append(chosen, w)
 		for row := int64(0); restricted && row < int64(w.IDs.Len()); row++ {
-			later[w.IDs.Text(row)] = w.Rows != nil
+			later[w.IDs.Text(row)] = !w.deletes()
 		}
 	}
 	if len(chosen) == 0 {
@@ -252,7 +285,7 @@ func (f *Folder) sameKind(before []*write, w *write) error {
 	}
 	table := segments.NewTable()
 	for _, b := range before {
-		if b.Rows != nil {
+		if !b.deletes() {
 			if _, err := table.Assign(b.IDs); err != nil {
 				return err
 			}
@@ -315,9 +348,7 @@ func (f *Folder) appendFrame(b []byte) error {
 
 // do makes a change, which is in the log, part of the Set.
 func (f *Folder) do(c *Change) (written Written, err error) {
-	f.publishing.Lock()
-	defer f.publishing.Unlock()
-	if c.Rows == nil {
+	if c.deletes() {
 		numbers := slices.DeleteFunc(f.table.Find(c.IDs), func(number int64) bool { return number < 0 })
 		written.Deleted, err = f.set.Delete(numbers)
 	} else {
@@ -337,7 +368,11 @@ func (f *Folder) upsert(c *Change) (written Written, err error) {
 	f.named = f.named || len(numbers) > 0
 	f.raise(c.IDs)
 	written.Rows = len(numbers)
-	written.Replaced, err = f.set.UpsertColumns(numbers, c.Rows, c.Rounding, c.Columns)
+	if c.Rows64 != nil {
+		written.Replaced, err = f.set.UpsertFloat64(numbers, c.Rows64, c.Rounding, c.Columns)
+	} else {
+		written.Replaced, err = f.set.UpsertColumns(numbers, c.Rows, c.Rounding, c.Columns)
+	}
 	return written, err
 }
 
@@ -346,18 +381,16 @@ func (f *Folder) raise(ids *dataset.IDs) {
 	if f.table.Textual() {
 		return
 	}
+	greatest := f.greatest.Load()
 	for row := range int64(ids.Len()) {
 		if !ids.Textual() {
-			f.greatest = max(f.greatest, ids.Number(row))
+			greatest = max(greatest, ids.Number(row))
 		} else if id, err := strconv.ParseUint(ids.Text(row), 10, 64); err == nil {
-			f.greatest = max(f.greatest, id)
+			greatest = max(greatest, id)
 		}
 	}
+	f.greatest.Store(greatest)
 }
 
 // Greatest is the greatest of all ids that were ever written, those deleted since included; 0 if there were none, or if ids are texts.
-func (f *Folder) Greatest() uint64 {
-	f.publishing.RLock()
-	defer f.publishing.RUnlock()
-	return f.greatest
-}
+func (f *Folder) Greatest() uint64 { return f.greatest.Load() }

@@ -7,6 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+
+	"thresher/segments"
 )
 
 // Check reads a folder that nobody writes completely and returns what is wrong with it: a *DamageError that names file and offset, or
@@ -21,13 +24,24 @@ func Check(ctx context.Context, path string) error {
 	if err := f.describe(m); err != nil {
 		return err
 	}
+	all := make([]segments.Listed, len(m.Segments))
 	for i := range m.Segments {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := f.checkSegment(&m.Segments[i]); err != nil {
+		if all[i], err = f.checkSegment(&m.Segments[i]); err != nil {
 			return err
 		}
+	}
+	if err := segments.CheckDistinct(all); err != nil {
+		return &DamageError{File: path, Err: err}
+	}
+	apply := func(c *Change) error {
+		err := errors.Join(ctx.Err(), f.check(c))
+		if err == nil && c.Rows != nil { // the first write says what ids are
+			_, err = f.table.Assign(c.IDs)
+		}
+		return err
 	}
 	version, number := m.Version, m.Log
 	for last := false; !last; number++ {
@@ -36,7 +50,7 @@ func Check(ctx context.Context, path string) error {
 		if err != nil && !last {
 			return err
 		}
-		got, err := readLog(filepath.Join(path, logFile(number)), f.rowForm(), version, last, func(c *Change) error { return errors.Join(ctx.Err(), f.check(c)) })
+		got, err := readLog(filepath.Join(path, logFile(number)), f.rowForm(), version, last, apply)
 		if err != nil {
 			return err
 		}
@@ -45,29 +59,36 @@ func Check(ctx context.Context, path string) error {
 	return f.checkLast(number - 1)
 }
 
-// checkSegment reads the files of a segment.
-func (f *Folder) checkSegment(e *segmentFile) error {
+// checkSegment reads the files of a segment, and returns its numbers.
+func (f *Folder) checkSegment(e *segmentFile) (l segments.Listed, err error) {
 	path := filepath.Join(f.path, e.file())
 	c, err := f.openCollection(path, e)
 	if err != nil {
-		return err
+		return l, err
 	}
-	n, dim, metric, elem := c.N, c.Dim, c.Metric, c.Elem()
+	n, dim, metric, elem, origin := c.N, c.Dim, c.Metric, c.Elem(), slices.Clone(c.Origin)
 	if err := c.Close(); err != nil {
-		return err
+		return l, err
 	}
 	if elem != f.elem {
-		return &DamageError{File: path, Err: fmt.Errorf("vectors of %v, not %v", elem, f.elem)}
+		return l, &DamageError{File: path, Err: fmt.Errorf("vectors of %v, not %v", elem, f.elem)}
 	}
 	if n != e.Rows || dim != f.dim || metric != f.metric {
-		return &DamageError{File: path, Err: fmt.Errorf("%d vectors of dimension %d, %s, not %d of %d, %s", n, dim, metric, e.Rows, f.dim, f.metric)}
+		return l, &DamageError{File: path, Err: fmt.Errorf("%d vectors of dimension %d, %s, not %d of %d, %s", n, dim, metric, e.Rows, f.dim, f.metric)}
 	}
-	if _, err := f.readNumbers(e); err != nil {
-		return err
+	if !slices.Equal(origin, f.origin) {
+		return l, &DamageError{File: path, Err: errors.New("its vectors are relative to another origin than the folder's")}
 	}
-	if _, err := f.readDeleted(e); err != nil {
-		return err
+	l.N = n
+	if l.IDs, err = f.readNumbers(e); err != nil {
+		return l, err
+	}
+	if l.Deleted, err = f.readDeleted(e); err != nil {
+		return l, err
+	}
+	if err := checkListed(path, l); err != nil {
+		return l, err
 	}
 	_, err = f.readColumns(e)
-	return err
+	return l, err
 }

@@ -15,7 +15,11 @@ import (
 // files of segments with f, by hard links where the file system has them, and has a copy of the logs. It appears whole and durable or not at
 // all; neither folder sees later writes to the other. After an error that only its name may not be durable it is there.
 func (f *Folder) Copy(path string) (version uint64, err error) {
-	err = whole(f.disk, path, func(aside string) (err error) {
+	info, err := os.Stat(f.path)
+	if err != nil {
+		return 0, err
+	}
+	err = whole(f.disk, path, info.Mode().Perm(), func(aside string) (err error) {
 		if version, err = f.copyTo(aside); err != nil {
 			err = fmt.Errorf("copying %s to %s: %w", f.path, path, err)
 		}
@@ -24,9 +28,41 @@ func (f *Folder) Copy(path string) (version uint64, err error) {
 	return version, err
 }
 
+// Clone makes a folder at to, where nothing may be, that has what the one at from has, which no process may write. They share the files
+// of segments as those of Copy do. It appears whole and durable or not at all.
+func Clone(from, to string) error {
+	m, err := readManifest(from)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	return whole(files{}, to, info.Mode().Perm(), func(aside string) error {
+		for i := range m.Segments {
+			for _, name := range m.Segments[i].files() {
+				if err := linkFile(filepath.Join(from, name), filepath.Join(aside, name)); err != nil {
+					return err
+				}
+			}
+		}
+		for number := m.Log; ; number++ {
+			err := copyFile(filepath.Join(from, logFile(number)), filepath.Join(aside, logFile(number)), -1)
+			if errors.Is(err, fs.ErrNotExist) && number > m.Log {
+				break
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return writeManifest(files{}, aside, m)
+	})
+}
+
 // whole makes a folder at path, where nothing may be, that fill fills under another name. It appears whole and durable or not
 // at all.
-func whole(d disk, path string, fill func(aside string) error) (err error) {
+func whole(d disk, path string, mode fs.FileMode, fill func(aside string) error) (err error) {
 	if _, err := os.Lstat(path); err == nil {
 		return &fs.PathError{Op: "create", Path: path, Err: fs.ErrExist}
 	}
@@ -39,7 +75,7 @@ func whole(d disk, path string, fill func(aside string) error) (err error) {
 			err = errors.Join(err, os.RemoveAll(aside))
 		}
 	}()
-	if err := os.Chmod(aside, 0o755); err != nil {
+	if err := os.Chmod(aside, mode); err != nil {
 		return err
 	}
 	if err := fill(aside); err != nil {
@@ -102,7 +138,7 @@ func copyFile(from, to string, limit int64) error {
 		return err
 	}
 	defer in.Close()
-	out, err := atomicfile.Create(to, 0o644)
+	out, err := atomicfile.Create(to, modeIn(filepath.Dir(to)))
 	if err != nil {
 		return err
 	}

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 
 	"thresher/collection"
+	"thresher/columns"
 	"thresher/dataset"
 	"thresher/segments"
 )
@@ -16,14 +18,16 @@ import (
 // CreateFrom makes a folder at path, where nothing may be, of the vectors of a file of collection: c is that file, opened
 // and verified, whose row i has the id i of ids; nil stands for row numbers. If the rows are in the order in which folders
 // have them, by ids that are numbers below 2^62, or any of texts, the file becomes the first segment by a hard link, or a copy
-// where there are none; else they are coded again in that order. The folder appears whole and durable or not at all, without columns. Vectors that are
-// kept in float64 are refused with ErrElem.
-func CreateFrom(ctx context.Context, path, file string, c *collection.Collection, ids *dataset.IDs) error {
-	elem := c.Elem()
-	if elem == dataset.ElemFloat64 {
-		return fmt.Errorf("%w: those of %s are %s", ErrElem, file, elem)
+// where there are none; else they are coded again in that order. described are the columns of the rows, nil for none. The folder
+// can be read by whoever can read the file, and appears whole and durable or not at all.
+func CreateFrom(ctx context.Context, path, file string, c *collection.Collection, ids *dataset.IDs, described *columns.Columns) error {
+	form := Form{Metric: c.Metric, Dim: c.Dim, Seed: c.Seed, Elem: c.Elem(), Basis: c.Basis, Origin: c.Origin}
+	if described != nil {
+		if described.Rows() != c.N {
+			return fmt.Errorf("columns of %d rows for %d vectors", described.Rows(), c.N)
+		}
+		form.Columns = described.Fields()
 	}
-	form := Form{Metric: c.Metric, Dim: c.Dim, Seed: c.Seed, Elem: elem, Basis: c.Basis, Origin: c.Origin}
 	if err := form.check(); err != nil {
 		return err
 	}
@@ -31,7 +35,12 @@ func CreateFrom(ctx context.Context, path, file string, c *collection.Collection
 	if err != nil {
 		return err
 	}
-	return whole(files{}, path, func(aside string) error {
+	info, err := os.Stat(file)
+	if err != nil {
+		return err
+	}
+	mode := info.Mode().Perm()
+	return whole(files{}, path, mode|mode>>2&0o111, func(aside string) error {
 		m := form.contents()
 		m.Log, m.Next, m.Texts, m.Numbers = 2, 3, ids.Textual(), !ids.Textual()
 		e := segmentFile{Number: 1, Rows: c.N, Generation: -1}
@@ -47,12 +56,15 @@ func CreateFrom(ctx context.Context, path, file string, c *collection.Collection
 			e.Verified = &now
 		} else {
 			r := inOrder(c, numbers)
-			made, err := collection.Create(ctx, to, r, true, &collection.Options{Metric: c.Metric, Basis: c.Basis, Seed: c.Seed, Mode: 0o600})
+			made, err := collection.Create(ctx, to, r, true, &collection.Options{Metric: c.Metric, Elem: form.Elem, Basis: c.Basis, Seed: c.Seed, Mode: modeIn(aside)})
 			if err == nil {
 				err = made.Close()
 			}
 			if err != nil {
 				return err
+			}
+			if described != nil {
+				described = described.Gather(r.places())
 			}
 			slices.Sort(numbers)
 		}
@@ -65,12 +77,21 @@ func CreateFrom(ctx context.Context, path, file string, c *collection.Collection
 				return err
 			}
 		}
+		if err := e.writeColumns(files{}, aside, described); err != nil {
+			return err
+		}
 		if _, e.Header, err = checksum(to, headerBytes); err != nil {
 			return err
 		}
 		m.Segments = []segmentFile{e}
 		return errors.Join(writeFile(files{}, filepath.Join(aside, logFile(m.Log)), encodeLogHeader(c.Dim, form.Elem, 0)), writeManifest(files{}, aside, m))
 	})
+}
+
+// Ordered reports whether n rows with these ids are in the order in which folders have them, so that CreateFrom codes none of them again.
+func Ordered(n int, ids *dataset.IDs) bool {
+	numbers, _, err := numbersOfRows(n, ids)
+	return err == nil && slices.IsSorted(numbers)
 }
 
 // numbersOfRows returns the numbers of n rows with ids, and the table that has them; nil of row numbers, which are theirs.
@@ -104,6 +125,15 @@ func inOrder(c *collection.Collection, numbers []int64) *reordered {
 	}
 	slices.SortStableFunc(r.order, func(a, b int) int { return int(min(1, max(-1, numbers[a]-numbers[b]))) })
 	return r
+}
+
+// places are the rows in their order.
+func (r *reordered) places() []int64 {
+	all := make([]int64, len(r.order))
+	for i, row := range r.order {
+		all[i] = int64(row)
+	}
+	return all
 }
 
 func (r *reordered) Dim() int { return r.Collection.Dim }

@@ -12,6 +12,7 @@ import (
 
 	"thresher/batch"
 	"thresher/collection"
+	"thresher/columns"
 	"thresher/dataset"
 	"thresher/internal/draws"
 	"thresher/internal/vectors"
@@ -63,10 +64,10 @@ func TestCreateFrom(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer c.Close()
-			if err := CreateFrom(ctx, path, file, c, test.ids); err != nil {
+			if err := CreateFrom(ctx, path, file, c, test.ids, nil); err != nil {
 				t.Fatal(err)
 			}
-			if err := CreateFrom(ctx, path, file, c, test.ids); !errors.Is(err, os.ErrExist) {
+			if err := CreateFrom(ctx, path, file, c, test.ids, nil); !errors.Is(err, os.ErrExist) {
 				t.Errorf("made twice: %v", err)
 			}
 			a, err1 := os.Stat(file)
@@ -124,20 +125,9 @@ func TestCreateFrom(t *testing.T) {
 		"1 ids for 300 vectors": idsOf([]string{"1"}, false),
 		`has the id "7"`:        list(func(int) string { return "7" }, false),
 	} {
-		if err := CreateFrom(ctx, path, path+".thresher", c, ids); err == nil || !strings.Contains(err.Error(), want) {
+		if err := CreateFrom(ctx, path, path+".thresher", c, ids, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
-	}
-	doubles, err := dataset.VectorsOf(far, dim)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wide, err := collection.BuildVectors(ctx, doubles, &collection.Options{Metric: collection.Cosine})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := CreateFrom(ctx, path, path+".thresher", wide, nil); !errors.Is(err, ErrElem) {
-		t.Errorf("float64: %v", err)
 	}
 	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) > 0 {
 		t.Errorf("left over: %v, %v", left, err)
@@ -179,11 +169,32 @@ func TestCreateFromTyped(t *testing.T) {
 			}
 			ids = dataset.IDsOf(list)
 		}
-		if err := CreateFrom(ctx, path, file, c, ids); err != nil {
+		places := make([]int, n)
+		for i := range places {
+			places[i] = i
+		}
+		described, err := columns.New(columns.Of("place", places))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := CreateFrom(ctx, path, file, c, ids, described.Slice(1, n)); err == nil || !strings.Contains(err.Error(), "columns of 39 rows for 40 vectors") {
+			t.Errorf("a row without columns: %v", err)
+		}
+		if err := CreateFrom(ctx, path, file, c, ids, described); err != nil {
 			t.Fatal(err)
 		}
 		f := opened(t, path, Options{Backend: b, ByHand: true})
 		now := f.Snapshot()
+		expr, err := columns.Parse("place = 3")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := now.Select(expr); err != nil || !slices.Equal(got.IDs(), now.Numbers(ids)[3:4]) {
+			t.Errorf("at place 3: %+v, %v", got, err)
+		}
+		if more := now.Size().Bytes - c.Bytes(); more < described.Bytes() {
+			t.Errorf("%d bytes beside the vectors, and the columns have %d", more, described.Bytes())
+		}
 		if f.Form().Elem != dataset.ElemInt8 || now.Holdings()[0].Segment.Collection().Elem() != dataset.ElemInt8 {
 			t.Errorf("form %+v", f.Form())
 		}
@@ -197,6 +208,70 @@ func TestCreateFromTyped(t *testing.T) {
 		}
 		if _, err := f.Upsert(ctx, idsFrom(5, 1), slices.Repeat([]float32{.5}, dim)); err == nil || !strings.Contains(err.Error(), "value 0.5 is no int8") {
 			t.Errorf("a fraction: %v", err)
+		}
+		closed(t, f)
+	}
+}
+
+// TestCreateFromFloat64: the folder of a file of float64, far from zero, keeps its vectors as they are given, takes others near them, and no
+// rounding is to be said.
+func TestCreateFromFloat64(t *testing.T) {
+	const n, dim = 40, 24
+	b, ctx := newBackend(t), context.Background()
+	rows := make([]float64, n*dim)
+	for i, x := range vectors.Gaussian(draws.Rand(5), n, dim) {
+		rows[i] = 1e20 + 1e6*float64(x)
+	}
+	given, err := dataset.VectorsOf(rows, dim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, falling := range []bool{false, true} {
+		dir := t.TempDir()
+		file, path := filepath.Join(dir, "a.thresher"), filepath.Join(dir, "folder")
+		c, err := collection.Create(ctx, file, given.Reader(), true, &collection.Options{Metric: collection.Euclidean, Elem: dataset.ElemFloat64})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids := idsFrom(5, n)
+		if falling {
+			var list []uint64
+			for i := range uint64(n) {
+				list = append(list, 100-i)
+			}
+			ids = dataset.IDsOf(list)
+		}
+		if err := CreateFrom(ctx, path, file, c, ids, nil); err != nil {
+			t.Fatal(err)
+		}
+		f := opened(t, path, Options{Backend: b, ByHand: true, SealRows: 4})
+		if form := f.Form(); form.Elem != dataset.ElemFloat64 || !slices.Equal(form.Origin, c.Origin) || c.Origin == nil {
+			t.Errorf("form %+v", form)
+		}
+		if _, err := f.Apply(ctx, Change{IDs: idsFrom(500, 5), Rows64: rows[:5*dim]}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Upsert(ctx, idsFrom(600, 1), make([]float32, dim)); err == nil {
+			t.Error("a vector that cannot be merged with the others was taken")
+		}
+		if err := f.Maintain(ctx); err != nil {
+			t.Fatal(err)
+		}
+		now := f.Snapshot()
+		for row, number := range now.Numbers(ids) {
+			if v := now.Given(number); !slices.Equal(v, rows[row*dim:(row+1)*dim]) {
+				t.Fatalf("vector %d is %v, want %v", row, v, rows[row*dim:(row+1)*dim])
+			}
+		}
+		resp, err := now.Search(ctx, batch.Request{Queries64: rows[:dim], K: 2, Method: batch.Exact})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := now.IDs(resp.Answers[0].IDs); resp.Answers[0].Scores[1] != 0 || got.Number(1) != 500 || resp.Stats.VectorsChange != 0 {
+			t.Errorf("%v of scores %v, a change of %g", resp.Answers[0].IDs, resp.Answers[0].Scores, resp.Stats.VectorsChange)
+		}
+		if err := errors.Join(now.Release(), c.Close()); err != nil {
+			t.Fatal(err)
 		}
 		closed(t, f)
 	}

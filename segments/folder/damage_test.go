@@ -2,13 +2,17 @@ package folder
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/RoaringBitmap/roaring/v2"
+
 	"thresher/collection"
+	"thresher/dataset"
 )
 
 // writtenFolder is a folder with a segment, deletions and a log, and the writes of its log, after which it has these lengths.
@@ -142,6 +146,81 @@ func TestDamage(t *testing.T) {
 	}
 	if _, err := Open(context.Background(), from, Options{Backend: b}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no log: %v", err)
+	}
+}
+
+// TestInconsistent: what Open refuses of a folder whose files have their checksums, but do not belong together, Check refuses, too.
+func TestInconsistent(t *testing.T) {
+	b, ctx := newBackend(t), context.Background()
+	base := created(t, collection.InnerProduct, 2)
+	f := opened(t, base, Options{Backend: b, SealRows: 4, ByHand: true})
+	for first := range uint64(3) {
+		upserted(t, f, idsFrom(1<<62+10*first, 4))
+		if err := f.Maintain(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	closed(t, f)
+	for name, damage := range map[string]func(path string, m *contents) error{
+		"nothing": func(string, *contents) error { return nil },
+		"numbers that descend": func(path string, m *contents) (err error) {
+			e := &m.Segments[0]
+			raw := make([]byte, 8*e.Rows)
+			for row := range e.Rows {
+				binary.LittleEndian.PutUint64(raw[8*row:], 1<<62+uint64(e.Rows-row))
+			}
+			e.Numbers, err = writeSideFile(files{}, filepath.Join(path, e.numbersFile()), raw, e.Rows)
+			return err
+		},
+		"a deleted row that is not there": func(path string, m *contents) error {
+			e := &m.Segments[0]
+			b, err := roaring.BitmapOf(uint32(e.Rows)).ToBytes()
+			if err != nil {
+				return err
+			}
+			e.Deleted = sideFileOf(b, 1)
+			return writeFile(files{}, filepath.Join(path, e.deletedFile()), b)
+		},
+		"a segment twice": func(path string, m *contents) error {
+			m.Segments = append(m.Segments, m.Segments[0])
+			return nil
+		},
+		"another origin": func(path string, m *contents) error {
+			m.Metric, m.Origin = collection.Euclidean.String(), []float64{1, 2}
+			return nil
+		},
+		"texts in the log, after numbers": func(path string, m *contents) error {
+			log := filepath.Join(path, logFile(m.Log))
+			content, err := os.ReadFile(log)
+			if err != nil {
+				return err
+			}
+			m.Segments, m.Numbers = nil, false
+			for i, ids := range []*dataset.IDs{idsFrom(5, 1), idsOf([]string{"a"}, true)} {
+				form := rowForm{2, dataset.ElemFloat32, nil}
+				frame := form.appendChange(beginFrame(nil), &Change{IDs: ids, Rows: []float32{1, 2}})
+				endFrame(frame, m.Version+uint64(i), 1)
+				content = append(content, frame...)
+			}
+			return os.WriteFile(log, content, 0o644)
+		},
+	} {
+		path := copied(t, base)
+		m, err := readManifest(path)
+		if err == nil {
+			err = errors.Join(damage(path, m), writeManifest(files{}, path, m))
+		}
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		checked := Check(ctx, path)
+		f, err := Open(ctx, path, Options{Backend: b, ByHand: true})
+		if err == nil {
+			closed(t, f)
+		}
+		if wanted := name != "nothing"; wanted != errors.Is(err, ErrDamaged) || wanted != errors.Is(checked, ErrDamaged) {
+			t.Errorf("%s: opened %v; checked %v", name, err, checked)
+		}
 	}
 }
 

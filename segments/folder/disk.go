@@ -2,7 +2,9 @@ package folder
 
 import (
 	"context"
+	"io/fs"
 	"os"
+	"path/filepath"
 
 	"thresher/collection"
 	"thresher/internal/atomicfile"
@@ -45,9 +47,18 @@ func (files) remove(path string) error { return os.Remove(path) }
 
 func (files) flush(path string) error { return atomicfile.FlushFolder(path) }
 
+// modeIn is the mode of new files in a folder: who may read it may read them.
+func modeIn(path string) fs.FileMode {
+	info, err := os.Stat(path)
+	if err != nil { // which whoever makes a file there is told
+		return 0o600
+	}
+	return info.Mode().Perm() & 0o666
+}
+
 // writeFile writes a file, which appears whole and durable or not at all.
 func writeFile(d disk, path string, b []byte) error {
-	out, err := atomicfile.Create(path, 0o644)
+	out, err := atomicfile.Create(path, modeIn(filepath.Dir(path)))
 	if err != nil {
 		return err
 	}

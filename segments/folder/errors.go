@@ -11,9 +11,7 @@ var (
 	ErrDamaged  = errors.New("damaged")
 	ErrInUse    = errors.New("another process writes this folder")
 	ErrReadOnly = errors.New("the folder is open for reading only")
-	// ErrElem: vectors are kept in another type than folders keep them in.
-	ErrElem   = errors.New("folders hold vectors of float32, or of types that it has all values of")
-	ErrClosed = errors.New("the folder was closed")
+	ErrClosed   = errors.New("the folder was closed")
 	// ErrChanged: a Change was for another version.
 	ErrChanged = errors.New("the vectors have changed")
 	// ErrThere, of a Change that inserts: an id has a vector. ErrMissing, of one that deletes what is there: an id has none.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"thresher/collection"
+	"thresher/dataset"
 	"thresher/internal/atomicfile"
 )
 
@@ -95,10 +96,11 @@ func (d *faulty) remove(path string) error {
 func TestFaults(t *testing.T) {
 	const seed, writes = 3, 12
 	b, ctx, seen := newBackend(t), context.Background(), map[string]int{}
-	for noCut := range 2 {
+	for round, elem := range []dataset.Elem{dataset.ElemFloat32, dataset.ElemFloat32, dataset.ElemFloat64} {
+		noCut := round == 1
 		for at := 0; ; at++ {
-			path := created(t, collection.InnerProduct, killDim)
-			d := &faulty{left: at, noCut: noCut > 0}
+			path := createdOf(t, collection.InnerProduct, killDim, elem)
+			d := &faulty{left: at, noCut: noCut}
 			f, err := open(ctx, path, Options{Backend: b, SealRows: 16, ByHand: true}, d)
 			if err != nil {
 				if d.failed == "" || !errors.Is(err, syscall.ENOSPC) {
@@ -109,7 +111,7 @@ func TestFaults(t *testing.T) {
 			held, told := newModel(killDim), uint64(0)
 			var unsure *Change // the write that failed
 			for i := range uint64(writes) {
-				c := changeAt(seed, i)
+				c := changeAt(seed, i).inType(elem)
 				_, err := f.Apply(ctx, c)
 				switch {
 				case err == nil:
@@ -130,7 +132,7 @@ func TestFaults(t *testing.T) {
 				}
 			}
 			if d.failed == "" {
-				if noCut == 0 && told != writes {
+				if !noCut && told != writes {
 					t.Fatalf("no fault: %d writes", told)
 				}
 				closed(t, f)

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"thresher/backend"
 	"thresher/batch"
@@ -26,7 +27,7 @@ import (
 type Verify uint8
 
 const (
-	// VerifyOnce: of a file that has not been verified before; a folder that is open for writing remembers which have.
+	// VerifyOnce: of a file that has not been verified before; the folder remembers which have, by their size and time.
 	VerifyOnce Verify = iota
 	// VerifyNow: of all segments.
 	VerifyNow
@@ -42,11 +43,16 @@ type Options struct {
 	Engine batch.Options
 	// ReadOnly opens a folder to read what it has now, beside a process that may write it.
 	ReadOnly bool
-	Verify   Verify
+	// Digest makes Folder.Digest known.
+	Digest bool
+	Verify Verify
 	// Threads is how many threads seals and merges use; 0 is a quarter of GOMAXPROCS, at least one.
 	Threads int
 	// SealRows is how many rows wait in the log at least before they are made a segment; 0 is 4,096.
 	SealRows int
+	// Upkept, if not nil, is called after each seal or merge, which changes how much memory the vectors take. It must not wait for another
+	// call of the folder than Snapshot.
+	Upkept func(*Folder)
 	// ByHand leaves seals and merges to Maintain. Otherwise a goroutine does them when they are due.
 	ByHand bool
 }
@@ -78,18 +84,21 @@ type Folder struct {
 	buf        []byte
 	failed     error // why the log is not written any more
 	closed     bool
-	named      bool // there have been ids, which decided about their kind
+	version    uint64 // writes
+	named      bool   // there have been ids, which decided about their kind
 
-	publishing sync.RWMutex // held while a change becomes part of set and version
-	version    uint64
-	greatest   uint64 // of all ids that are numbers and were ever written; 0 if none was
+	opened   uint64        // writes before those of set
+	greatest atomic.Uint64 // of all ids that are numbers and were ever written; 0 if none was
 
 	filing   sync.Mutex // held by whoever replaces the manifest, or needs the files that it names; guards what follows
 	manifest *contents
 	entries  map[*segments.Segment]*segmentFile // of those that have a file
 	pending  *logStart                          // what record failed with, until a manifest says it
 
-	unsaid bool // segments were verified that the manifest on the disk does not say so of
+	unsaid  bool                // segments were verified that neither the manifest on the disk nor, for a reader, readers says so of
+	readers map[string]verified // files that readers have verified
+	logs    []logPart           // that were replayed
+	digest  string              // "" unless it is asked for
 
 	upkeep   upkeep
 	recovery Recovery
@@ -197,6 +206,7 @@ func (f *Folder) load(ctx context.Context) (err error) {
 	if err := f.describe(m); err != nil {
 		return err
 	}
+	f.readers = readVerified(f.path)
 	var parts []segments.Holding
 	defer func() {
 		if err != nil && f.set == nil {
@@ -220,16 +230,31 @@ func (f *Folder) load(ctx context.Context) (err error) {
 	if err = f.replay(ctx); err != nil {
 		return errors.Join(err, set.Close())
 	}
+	if f.o.Digest {
+		if err = f.makeDigest(ctx); err != nil {
+			return errors.Join(err, f.closeLoaded())
+		}
+	}
 	if f.readOnly {
+		f.rememberVerified()
 		return nil
 	}
 	if f.unsaid {
 		if err = writeManifest(f.disk, f.path, f.manifest); err != nil {
-			return errors.Join(err, set.Close(), f.log.Close())
+			return errors.Join(err, f.closeLoaded())
 		}
 	}
 	f.removeStrays()
 	return nil
+}
+
+// closeLoaded closes what load has opened.
+func (f *Folder) closeLoaded() error {
+	err := f.set.Close()
+	if f.log != nil {
+		err = errors.Join(err, f.log.Close())
+	}
+	return err
 }
 
 // describe takes from a manifest what all vectors have in common.
@@ -238,7 +263,8 @@ func (f *Folder) describe(m *contents) error {
 	if err != nil {
 		return &DamageError{File: filepath.Join(f.path, ManifestName), Err: err}
 	}
-	f.manifest, f.version, f.greatest, f.table = m, m.Version, m.Greatest, segments.NewTable()
+	f.manifest, f.version, f.opened, f.table = m, m.Version, m.Version, segments.NewTable()
+	f.greatest.Store(m.Greatest)
 	f.metric, f.dim, f.seed, f.basis, f.origin = form.Metric, form.Dim, form.Seed, form.Basis, form.Origin
 	f.elem, f.fields = form.Elem, form.Columns
 	if f.named = m.Texts || m.Numbers; f.named {
@@ -249,7 +275,7 @@ func (f *Folder) describe(m *contents) error {
 
 // buildOptions are those of segments.
 func (f *Folder) buildOptions() collection.Options {
-	return collection.Options{Metric: f.metric, Basis: f.basis, Origin: f.origin, Seed: f.seed, Elem: f.elem, Threads: f.o.threads()}
+	return collection.Options{Metric: f.metric, Basis: f.basis, Origin: f.origin, Seed: f.seed, Elem: f.elem, Threads: f.o.threads(), Mode: modeIn(f.path)}
 }
 
 // replay applies the logs and opens the last of them to be written.
@@ -276,6 +302,7 @@ func (f *Folder) replay(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		f.logs = append(f.logs, logPart{path, got.end})
 		if !last {
 			continue
 		}

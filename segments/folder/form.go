@@ -1,7 +1,6 @@
 package folder
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 
@@ -15,14 +14,14 @@ type Form struct {
 	Metric collection.Metric
 	Dim    int    // 1 to collection.MaxDim
 	Seed   uint64 // of the rotation of segments
-	// Elem is the type in which vectors are kept: all that are written have values of it. dataset.ElemFloat64 is none.
+	// Elem is the type in which vectors are kept: all that are written have values of it.
 	Elem dataset.Elem
 	// Columns are those of all vectors, of different names; any value may be null. nil: none. They must not be changed.
 	Columns []columns.Field
 	// Basis is that in which segments are coded; the zero value is collection.Rotated.
 	Basis collection.Basis
-	// Origin, [Dim], is what all rows are relative to, of a metric of differences: those that are written, too. nil is zero.
-	// It must not be changed.
+	// Origin, [Dim], is what all rows are relative to, of a metric of differences: those that are written, too. nil is zero. Rows of
+	// dataset.ElemFloat64 are as they were given, and near it. It must not be changed.
 	Origin []float64
 }
 
@@ -37,7 +36,7 @@ func (f *Form) check() error {
 	if f.Origin != nil && (len(f.Origin) != f.Dim || !f.Metric.Differences()) {
 		return fmt.Errorf("an origin of %d columns: only rows of as many, for Euclidean distance, have one", len(f.Origin))
 	}
-	if f.Origin != nil && f.Elem != dataset.ElemFloat32 {
+	if f.Origin != nil && f.Elem != dataset.ElemFloat32 && f.Elem.Narrow() {
 		return fmt.Errorf("an origin of vectors of %v: less it they are %v", f.Elem, dataset.ElemFloat32)
 	}
 	for i, x := range f.Origin {
@@ -45,7 +44,7 @@ func (f *Form) check() error {
 			return fmt.Errorf("column %d of the origin is %v", i, x)
 		}
 	}
-	return cmp.Or(checkElem(f.Elem), columns.CheckFields(f.Columns))
+	return columns.CheckFields(f.Columns)
 }
 
 // contents returns the manifest of an empty folder of a form.

@@ -97,13 +97,6 @@ func TestTypes(t *testing.T) {
 		}
 		closed(t, f)
 	}
-	path := filepath.Join(t.TempDir(), "vectors")
-	if err := Create(path, Form{Metric: collection.Cosine, Dim: 2, Elem: dataset.ElemFloat64}); err == nil || !errors.Is(err, ErrElem) || !strings.Contains(err.Error(), "not float64") {
-		t.Errorf("float64: %v", err)
-	}
-	if Is(path) {
-		t.Error("there is a folder")
-	}
 }
 
 // TestColumnsBadInput: columns that the folder cannot have are named, and nothing is written.

@@ -14,6 +14,7 @@ import (
 
 	"thresher/collection"
 	"thresher/cpu"
+	"thresher/dataset"
 	"thresher/internal/atomicfile"
 	"thresher/internal/crashtest"
 )
@@ -27,8 +28,11 @@ const (
 
 // changeAt is the write of a number.
 func changeAt(seed, number uint64) Change {
-	return drawChange(rand.New(rand.NewPCG(seed, number)), killDim, killUniverse, 12, seed%2 == 0)
+	return drawChange(rand.New(rand.NewPCG(seed, number)), killDim, killUniverse, 12, seed%2 == 0).inType(killElem(seed))
 }
+
+// killElem is the type of the vectors of the folder of a seed, which is a multiple of 10.
+func killElem(seed uint64) dataset.Elem { return drawnElems[seed/10%uint64(len(drawnElems))] }
 
 // aloud is a disk that prints a line before each step.
 type aloud struct {
@@ -116,7 +120,7 @@ func TestKill(t *testing.T) {
 		seed, dir := uint64(kill), t.TempDir()
 		path := filepath.Join(dir, "vectors")
 		metric := []collection.Metric{collection.InnerProduct, collection.Cosine, collection.Euclidean}[seed%3]
-		if err := Create(path, Form{Metric: metric, Dim: killDim, Elem: drawnElems[kill/10%len(drawnElems)], Columns: drawnFields}); err != nil {
+		if err := Create(path, Form{Metric: metric, Dim: killDim, Elem: killElem(seed), Columns: drawnFields}); err != nil {
 			t.Fatal(err)
 		}
 		held, version := newModel(killDim), uint64(0)

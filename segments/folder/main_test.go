@@ -49,17 +49,18 @@ type fataler interface {
 type model struct {
 	dim    int
 	rows   map[string][]float32
+	wide   map[string][]float64       // of those that were written in float64, and rounded in rows
 	values map[string][]dataset.Value // of drawnFields
 }
 
 func newModel(dim int) *model {
-	return &model{dim, map[string][]float32{}, map[string][]dataset.Value{}}
+	return &model{dim, map[string][]float32{}, map[string][]float64{}, map[string][]dataset.Value{}}
 }
 
 // drawnFields are the columns of folders, and drawnElems the types of their vectors.
 var (
 	drawnFields = []columns.Field{{Name: "year", Type: columns.Integer}, {Name: "lang", Type: columns.Text}, {Name: "tags", Type: columns.TextList}, {Name: "seen", Type: columns.Time}}
-	drawnElems  = []dataset.Elem{dataset.ElemFloat32, dataset.ElemInt8, dataset.ElemFloat16, dataset.ElemBFloat16}
+	drawnElems  = []dataset.Elem{dataset.ElemFloat32, dataset.ElemFloat64, dataset.ElemInt8, dataset.ElemFloat16, dataset.ElemBFloat16}
 )
 
 // drawColumns draws some of the columns for n rows, nil for none.
@@ -115,10 +116,11 @@ func (m *model) do(c *Change) (want Written) {
 	for row := range c.IDs.Len() {
 		id := c.IDs.Text(int64(row))
 		_, there := m.rows[id]
-		if c.Rows == nil {
+		if c.deletes() {
 			if there {
 				want.Deleted++
 				delete(m.rows, id)
+				delete(m.wide, id)
 				delete(m.values, id)
 			}
 			continue
@@ -127,7 +129,15 @@ func (m *model) do(c *Change) (want Written) {
 		if there {
 			want.Replaced++
 		}
-		m.rows[id] = slices.Clone(c.Rows[row*m.dim : (row+1)*m.dim])
+		if delete(m.wide, id); c.Rows64 == nil {
+			m.rows[id] = slices.Clone(c.Rows[row*m.dim : (row+1)*m.dim])
+		} else {
+			m.wide[id] = slices.Clone(c.Rows64[row*m.dim : (row+1)*m.dim])
+			m.rows[id] = nil
+			for _, x := range m.wide[id] {
+				m.rows[id] = append(m.rows[id], float32(x))
+			}
+		}
 		m.values[id] = valuesOf(c, row)
 	}
 	return want
@@ -166,15 +176,26 @@ func (m *model) check(t fataler, f *Folder, b backend.Backend, texts bool, seed 
 		order[i] = i
 		if id := ids.Text(int64(i)); !slices.Equal(now.Vector(number), m.rows[id]) {
 			t.Fatalf("vector %s is %v, want %v", id, now.Vector(number), m.rows[id])
+		} else if m.wide[id] != nil && !slices.Equal(now.Given(number), m.wide[id]) {
+			t.Fatalf("vector %s is %v, want %v", id, now.Given(number), m.wide[id])
 		}
 	}
 	slices.SortFunc(order, func(i, j int) int { return int(numbers[i] - numbers[j]) })
 	var rows []float32
+	var wide []float64
 	for _, i := range order {
-		rows = append(rows, m.rows[ids.Text(int64(i))]...)
+		id := ids.Text(int64(i))
+		rows, wide = append(rows, m.rows[id]...), append(wide, m.wide[id]...)
 	}
 	ctx := context.Background()
-	c, err := collection.Build(ctx, rows, m.dim, &collection.Options{Metric: f.metric, Threads: 1})
+	given, err := dataset.VectorsOf(rows, m.dim)
+	if f.elem == dataset.ElemFloat64 {
+		given, err = dataset.VectorsOf(wide, m.dim)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := collection.BuildVectors(ctx, given, &collection.Options{Metric: f.metric, Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +208,11 @@ func (m *model) check(t fataler, f *Folder, b backend.Backend, texts bool, seed 
 	req := batch.Request{K: 1 + r.IntN(12), Method: []batch.Method{batch.Exact, batch.Certain}[r.IntN(2)], SearchScores: true}
 	for range 3 {
 		at := r.IntN(len(m.rows)) * m.dim
-		req.Queries = append(req.Queries, rows[at:at+m.dim]...)
+		if wide != nil {
+			req.Queries64 = append(req.Queries64, wide[at:at+m.dim]...)
+		} else {
+			req.Queries = append(req.Queries, rows[at:at+m.dim]...)
+		}
 	}
 	number := func(row int64) int64 { return numbers[order[row]] }
 	m.compare(t, whole, req, now.Search, number)
@@ -287,11 +312,29 @@ func drawChange(r *rand.Rand, dim, universe, most int, texts bool) Change {
 	return c
 }
 
+// inType returns a change for a folder that keeps a type: of float64 rows differ by what float32 does not hold.
+func (c Change) inType(e dataset.Elem) Change {
+	if e != dataset.ElemFloat64 || c.Rows == nil {
+		return c
+	}
+	for i, x := range c.Rows {
+		c.Rows64 = append(c.Rows64, float64(x)+1e-9*float64(i%3))
+	}
+	c.Rows = nil
+	return c
+}
+
 // created returns the path of a new folder with drawnFields.
 func created(t testing.TB, metric collection.Metric, dim int) string {
 	t.Helper()
+	return createdOf(t, metric, dim, dataset.ElemFloat32)
+}
+
+// createdOf is created of a folder that keeps a type.
+func createdOf(t testing.TB, metric collection.Metric, dim int, elem dataset.Elem) string {
+	t.Helper()
 	path := t.TempDir() + "/vectors"
-	if err := Create(path, Form{Metric: metric, Dim: dim, Columns: drawnFields}); err != nil {
+	if err := Create(path, Form{Metric: metric, Dim: dim, Elem: elem, Columns: drawnFields}); err != nil {
 		t.Fatal(err)
 	}
 	return path

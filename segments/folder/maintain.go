@@ -104,6 +104,9 @@ func (f *Folder) Maintain(ctx context.Context) error {
 	defer f.upkeep.doing.Unlock()
 	for {
 		done, err := f.maintainOnce(ctx)
+		if !done && err == nil && f.o.Upkept != nil {
+			f.o.Upkept(f)
+		}
 		if f.life.Err() != nil && (done || err != nil) {
 			err = errors.Join(fmt.Errorf("%s: %w", f.path, ErrClosed), err)
 		}

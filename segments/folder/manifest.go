@@ -50,14 +50,6 @@ func (m *contents) format() int {
 	return plainVersion
 }
 
-// checkElem refuses types in which folders do not keep vectors.
-func checkElem(e dataset.Elem) error {
-	if e == dataset.ElemFloat64 {
-		return fmt.Errorf("%w, not %v", ErrElem, e)
-	}
-	return nil
-}
-
 // segmentFile is a segment in a manifest.
 type segmentFile struct {
 	Number     uint64    `json:"number"`

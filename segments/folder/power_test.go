@@ -79,7 +79,14 @@ func (l *cachedLog) Sync() error {
 
 // TestFlushedAgain: a frame that was not flushed, and is there when the folder is opened again, is durable before a later one is.
 func TestFlushedAgain(t *testing.T) {
-	b, path, ctx := newBackend(t), created(t, collection.InnerProduct, 2), context.Background()
+	for _, elem := range []dataset.Elem{dataset.ElemFloat32, dataset.ElemFloat64} {
+		t.Run(elem.String(), func(t *testing.T) { flushedAgain(t, elem) })
+	}
+}
+
+// flushedAgain is TestFlushedAgain of a folder that keeps a type.
+func flushedAgain(t *testing.T, elem dataset.Elem) {
+	b, path, ctx := newBackend(t), createdOf(t, collection.InnerProduct, 2, elem), context.Background()
 	d := &cached{durable: map[string][]byte{}}
 	f, err := open(ctx, path, Options{Backend: b, ByHand: true}, d)
 	if err != nil {
@@ -94,7 +101,10 @@ func TestFlushedAgain(t *testing.T) {
 	if f, err = open(ctx, path, Options{Backend: b, ByHand: true}, d); err != nil {
 		t.Fatal(err)
 	}
-	upserted(t, f, idsFrom(3, 1))
+	last := Change{IDs: idsFrom(3, 1), Rows: []float32{5, 6}}.inType(elem)
+	if _, err := f.Apply(ctx, last); err != nil {
+		t.Fatal(err)
+	}
 	closed(t, f)
 	for name, b := range d.durable { // the power is lost
 		if err := os.WriteFile(name, b, 0o644); err != nil {
@@ -105,6 +115,11 @@ func TestFlushedAgain(t *testing.T) {
 	defer closed(t, f)
 	if got := f.Info(); got.Vectors != 3 || got.Version != 3 {
 		t.Errorf("%d vectors, version %d", got.Vectors, got.Version)
+	}
+	now := f.Snapshot()
+	defer now.Release()
+	if got := now.Given(3); elem == dataset.ElemFloat64 && !slices.Equal(got, last.Rows64) {
+		t.Errorf("vector 3 is %v, want %v", got, last.Rows64)
 	}
 }
 

@@ -37,7 +37,7 @@ func TestEqualsOneBlock(t *testing.T) {
 		for range rapid.IntRange(3, 15).Draw(c, "steps") {
 			switch rapid.SampledFrom([]int{0, 0, 0, 0, 1, 1, 2, 3}).Draw(c, "step") {
 			case 0:
-				held.apply(c, f, drawChange(r, dim, universe, 20, texts))
+				held.apply(c, f, drawChange(r, dim, universe, 20, texts).inType(elem))
 			case 1:
 				if err := f.Maintain(context.Background()); err != nil {
 					c.Fatal(err)
@@ -52,7 +52,7 @@ func TestEqualsOneBlock(t *testing.T) {
 					c.Fatal(err)
 				}
 				if rapid.Bool().Draw(c, "written since") {
-					if _, err := f.Apply(context.Background(), drawChange(r, dim, universe, 20, texts)); err != nil {
+					if _, err := f.Apply(context.Background(), drawChange(r, dim, universe, 20, texts).inType(elem)); err != nil {
 						c.Fatal(err)
 					}
 				}

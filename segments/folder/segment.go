@@ -44,6 +44,9 @@ func (f *Folder) openSegment(ctx context.Context, e *segmentFile) (h segments.Ho
 	if h.Deleted, err = f.readDeleted(e); err != nil {
 		return h, err
 	}
+	if err := checkListed(path, segments.Listed{N: c.N, IDs: numbers, Deleted: h.Deleted}); err != nil {
+		return h, err
+	}
 	described, err := f.readColumns(e)
 	if err != nil {
 		return h, err
@@ -53,6 +56,14 @@ func (f *Folder) openSegment(ctx context.Context, e *segmentFile) (h segments.Ho
 	}
 	f.entries[h.Segment] = e
 	return h, nil
+}
+
+// checkListed refuses the numbers of the segment at path.
+func checkListed(path string, l segments.Listed) error {
+	if err := l.Check(); err != nil {
+		return &DamageError{File: path, Err: err}
+	}
+	return nil
 }
 
 // segmentOf returns the segment of a collection, which is closed with it, and columns; nil has none. After an error the collection is
@@ -99,12 +110,20 @@ func (f *Folder) writeColumns(e *segmentFile, u *segments.Upkeep) (*columns.Colu
 		return nil, nil
 	}
 	c := u.Columns()
-	var b bytes.Buffer
-	err := columns.WriteSaved(&b, filepath.Join(f.path, e.file()), c)
-	if err == nil {
-		e.Columns, err = writeSideFile(f.disk, filepath.Join(f.path, e.columnsFile()), b.Bytes(), e.Rows)
+	return c, e.writeColumns(f.disk, f.path, c)
+}
+
+// writeColumns writes the columns of a segment of the folder at path; nil has none.
+func (e *segmentFile) writeColumns(d disk, path string, c *columns.Columns) error {
+	if c == nil {
+		return nil
 	}
-	return c, err
+	var b bytes.Buffer
+	err := columns.WriteSaved(&b, filepath.Join(path, e.file()), c)
+	if err == nil {
+		e.Columns, err = writeSideFile(d, filepath.Join(path, e.columnsFile()), b.Bytes(), e.Rows)
+	}
+	return err
 }
 
 // openCollection maps a segment's file, verified as the options say.
@@ -120,8 +139,10 @@ func (f *Folder) openCollection(path string, e *segmentFile) (*collection.Collec
 	if err != nil {
 		return nil, err
 	}
+	said := e.Verified != nil && *e.Verified == now
+	known := said || f.readers[e.file()] == now
 	open := collection.Open
-	if f.o.Verify == VerifyNever || f.o.Verify == VerifyOnce && e.Verified != nil && *e.Verified == now {
+	if f.o.Verify == VerifyNever || f.o.Verify == VerifyOnce && known {
 		open = collection.OpenUnverified
 	}
 	c, err := open(path)
@@ -129,7 +150,7 @@ func (f *Folder) openCollection(path string, e *segmentFile) (*collection.Collec
 		return nil, &DamageError{File: path, Err: err}
 	}
 	if err == nil && f.o.Verify != VerifyNever {
-		f.unsaid = f.unsaid || e.Verified == nil || *e.Verified != now
+		f.unsaid = f.unsaid || !said && !(f.readOnly && known)
 		e.Verified = &now
 	}
 	return c, err
@@ -148,7 +169,7 @@ func seen(path string) (verified, error) {
 func (f *Folder) readNumbers(e *segmentFile) ([]int64, error) {
 	if e.IDs == nil {
 		f.named = true
-		f.greatest = max(f.greatest, uint64(max(0, e.Rows-1)))
+		f.greatest.Store(max(f.greatest.Load(), uint64(max(0, e.Rows-1))))
 		f.table.Settle(false)
 		if f.table.Textual() {
 			return nil, &DamageError{File: filepath.Join(f.path, e.file()), Err: errors.New("it has no ids, and those of the folder are texts")}

@@ -16,11 +16,11 @@ type Snapshot struct {
 	version uint64
 }
 
-// Snapshot returns what the folder holds now: all that was acknowledged; nothing after Close. The caller releases it.
+// Snapshot returns what the folder holds now: all that was acknowledged; nothing after Close. The caller releases it. It does not wait
+// for a change that is on its way, however large.
 func (f *Folder) Snapshot() *Snapshot {
-	f.publishing.RLock()
-	defer f.publishing.RUnlock()
-	return &Snapshot{f.set.Snapshot(), f.table, f.version}
+	now := f.set.Snapshot()
+	return &Snapshot{now, f.table, f.opened + now.Writes()}
 }
 
 // Version is the number of writes to the folder until then.
@@ -34,6 +34,9 @@ func (s *Snapshot) Numbers(ids *dataset.IDs) []int64 { return s.table.Find(ids) 
 
 // Textual reports whether ids are texts.
 func (s *Snapshot) Textual() bool { return s.table.Textual() }
+
+// Whole reports whether ids are whole numbers from 0 to 2^64-1 throughout, also as texts.
+func (s *Snapshot) Whole() bool { return s.table.Whole(s.Has) }
 
 // Select returns the vectors for which an expression over their columns is true, compiled once to a bitmap a segment. Errors
 // are *columns.ExprError.

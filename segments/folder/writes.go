@@ -27,7 +27,7 @@ type rowForm struct {
 func (form *rowForm) appendChange(b []byte, c *Change) []byte {
 	kind, texts, described := byte(upsertKind), byte(0), byte(0)
 	switch {
-	case c.Rows == nil:
+	case c.deletes():
 		kind = deleteKind
 	case c.Rounding != (dataset.Change{}):
 		kind = roundedKind
@@ -56,6 +56,9 @@ func (form *rowForm) appendChange(b []byte, c *Change) []byte {
 	case roundedKind:
 		b = appendRounding(b, c.Rounding)
 	}
+	for _, x := range c.Rows64 {
+		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
+	}
 	b = padded(appendRows(b, c.Rows, form.elem))
 	if c.Columns != nil {
 		b = padded(c.Columns.Pack(b))
@@ -63,7 +66,7 @@ func (form *rowForm) appendChange(b []byte, c *Change) []byte {
 	return b
 }
 
-// appendRows appends values of a type.
+// appendRows appends values of a type that float32 has all values of.
 func appendRows(b []byte, rows []float32, elem dataset.Elem) []byte {
 	if elem == dataset.ElemFloat32 {
 		for _, x := range rows {
@@ -77,8 +80,21 @@ func appendRows(b []byte, rows []float32, elem dataset.Elem) []byte {
 	return b
 }
 
-// readRows reads n rows that appendRows has appended.
-func (form *rowForm) readRows(b []byte, n int) ([]float32, error) {
+// readRows reads n rows that appendChange has appended to c.
+func (form *rowForm) readRows(c *Change, b []byte, n int) (err error) {
+	if form.elem != dataset.ElemFloat64 {
+		c.Rows, err = form.readNarrow(b, n)
+		return err
+	}
+	c.Rows64 = make([]float64, n*form.dim)
+	for i := range c.Rows64 {
+		c.Rows64[i] = math.Float64frombits(binary.LittleEndian.Uint64(b[8*i:]))
+	}
+	return nil
+}
+
+// readNarrow reads n rows that appendRows has appended.
+func (form *rowForm) readNarrow(b []byte, n int) ([]float32, error) {
 	rows := make([]float32, n*form.dim)
 	if form.elem == dataset.ElemFloat32 {
 		for i := range rows {
@@ -170,7 +186,7 @@ func (form *rowForm) decodeChange(b []byte) (c *Change, rest []byte, err error) 
 		if at > len(b) || (len(b)-at)/size < n {
 			return nil, nil, errShort
 		}
-		if c.Rows, err = form.readRows(b[at:], n); err != nil {
+		if err = form.readRows(c, b[at:], n); err != nil {
 			return nil, nil, err
 		}
 		if at = (at + n*size + 7) &^ 7; described == 1 {

@@ -14,11 +14,11 @@ func FuzzWrites(f *testing.F) {
 	for i, elem := range drawnElems {
 		form := &rowForm{dim, elem, drawnFields}
 		for seed := range uint64(6) {
-			c := drawChange(rand.New(rand.NewPCG(seed, uint64(i))), dim, 9, 4, seed%2 == 0)
+			c := drawChange(rand.New(rand.NewPCG(seed, uint64(i))), dim, 9, 4, seed%2 == 0).inType(elem)
 			if c.Columns != nil {
 				c.Columns, _ = c.Columns.As(drawnFields)
 			}
-			if seed > 3 && c.Rows != nil {
+			if seed > 3 && !c.deletes() {
 				c.Rounding = dataset.Change{Values: 2, Largest: .5}
 			}
 			f.Add(form.appendChange(nil, &c), i)

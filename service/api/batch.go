@@ -39,7 +39,7 @@ type BatchSpec struct {
 	// Search holds the options of a matrix file, as the body of a search does, without
 	// queries. If it is set, a JSONL file is read as a matrix.
 	Search json.RawMessage `json:"search,omitempty"`
-	// OutputFormat of a matrix file: "jsonl", "npz" or "parquet"; "" is jsonl.
+	// OutputFormat of a matrix file: "jsonl", "npz", "csv" or "parquet"; "" is jsonl.
 	OutputFormat string `json:"output_format,omitempty"`
 	// Goals, if not nil, says what each row of a matrix file asks for itself.
 	Goals *BatchGoals `json:"goals,omitempty"`

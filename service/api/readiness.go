@@ -8,4 +8,6 @@ type Readiness struct {
 	// GPUUnused says, in a sentence of each, why GPUs that are there do not search, or not all
 	// collections, and what to do about it.
 	GPUUnused []string `json:"gpu_unused,omitempty"`
+	// Versions are those of the collections of a read-only server, by name, as the stores that they were fetched from tell them apart.
+	Versions map[string]string `json:"versions,omitempty"`
 }

@@ -54,7 +54,7 @@ func (c *Catalog) findByKey(key, fingerprint string) (i Info, found bool, err er
 	if err != nil || !found {
 		return Info{}, false, err
 	}
-	if i.Writes != nil {
+	if i.Writes != nil || i.Change != nil {
 		return i, true, nil
 	}
 	c.mu.Lock()
@@ -164,7 +164,7 @@ func (c *Catalog) accept(name, key, fingerprint string, ch *change, s *staged, f
 func (c *Catalog) record(name, key, fingerprint string, rec record, s *staged) (err error) {
 	ch := rec.Next
 	ch.CreatedAt = c.o.Now().UTC()
-	err = c.db.View(func(tx *bbolt.Tx) error { ch.Version = lastNumber(tx, name) + 1; return nil })
+	err = c.db.View(func(tx *bbolt.Tx) error { ch.Version = max(lastNumber(tx, name)+1, ch.least); return nil })
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,9 @@ import (
 	"sync"
 
 	"thresher/collection"
+	"thresher/columns"
+	"thresher/dataset"
+	"thresher/segments"
 	"thresher/service/problem"
 )
 
@@ -25,6 +28,17 @@ type block struct {
 	err    error         // err why it is not
 }
 
+// Stands reports whether Whole returns at once: v does not change, or what it holds was read into one collection already.
+func (v *Version) Stands() bool {
+	if !v.Changes() {
+		return true
+	}
+	all := &v.o.changing.block
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	return all.latest != nil && all.latest.writes == v.now.Version() && all.latest.isMade()
+}
+
 // Whole returns v as a version that is one collection: v itself unless it changes. The caller releases both.
 func (c *Catalog) Whole(ctx context.Context, v *Version) (*Version, error) {
 	if !v.Changes() {
@@ -37,16 +51,19 @@ func (c *Catalog) Whole(ctx context.Context, v *Version) (*Version, error) {
 	for {
 		all.mu.Lock()
 		b := all.latest
-		if b == nil || b.writes != v.now.Version() {
+		current := b != nil && b.writes == v.now.Version()
+		if !current && (b == nil || b.isMade()) {
 			return all.renew(ctx, v)
 		}
-		all.mu.Unlock()
+		all.mu.Unlock() // one is made at a time, also of what there was before
 		select {
 		case <-b.done:
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
 		switch {
+		case !current:
+			continue
 		case b.err != nil && ctx.Err() == nil && (errors.Is(b.err, context.Canceled) || errors.Is(b.err, context.DeadlineExceeded)):
 			continue // the request that made it has ended
 		case b.err != nil:
@@ -64,7 +81,17 @@ func (c *Catalog) Whole(ctx context.Context, v *Version) (*Version, error) {
 	}
 }
 
-// renew makes a block of v, in use, in place of the newest. all.mu is held, and let go of.
+// isMade reports whether a block is no longer being made.
+func (b *block) isMade() bool {
+	select {
+	case <-b.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// renew makes a block of v, in use, in place of the newest, which is not being made. all.mu is held, and let go of.
 func (all *blocks) renew(ctx context.Context, v *Version) (*Version, error) {
 	b, old := &block{writes: v.now.Version(), done: make(chan struct{})}, all.latest
 	all.latest = b
@@ -116,6 +143,30 @@ func (all *blocks) drop() error {
 	return b.retire()
 }
 
+// inMemory reads rows, in the type in which they are kept.
+func inMemory(in *segments.Reading) (dataset.Vectors, error) {
+	row := in.Dim() * in.Elem().Size()
+	rows := make([]byte, in.Len()*row)
+	for at := 0; at < len(rows); {
+		n, err := in.ReadTyped(rows[at:])
+		if err != nil && err != io.EOF {
+			return dataset.Vectors{}, err
+		}
+		at += n * row
+	}
+	return dataset.NewVectors(in.Elem(), in.Dim(), rows)
+}
+
+// columnsOf returns the columns of rows with ids, nil if they have none.
+func columnsOf(in *segments.Reading, fields []columns.Field, ids *RowIDs) *columns.Columns {
+	if len(fields) == 0 {
+		return nil
+	}
+	all := in.Columns()
+	all.RowsOf = ids.rowsOf()
+	return all
+}
+
 // makeBlock makes one collection, in memory, of what a version holds.
 func (c *Catalog) makeBlock(ctx context.Context, v *Version) (made *opened, err error) {
 	if v.Len() == 0 {
@@ -129,7 +180,7 @@ func (c *Catalog) makeBlock(ctx context.Context, v *Version) (made *opened, err 
 			err = errors.Join(err, o.stop())
 		}
 	}()
-	need := shape{rows: int64(v.Len()), dim: v.Dim(), metric: form.Metric, basis: form.Basis, idBytes: 2 * 8 * int64(v.Len())}
+	need := shape{rows: int64(v.Len()), dim: v.Dim(), metric: form.Metric, basis: form.Basis, elem: form.Elem, idBytes: v.idBytes()}
 	if err := o.share.resize(need.estimate(), need.String()+", read into one to be searched so,"); err != nil {
 		return nil, err
 	}
@@ -137,17 +188,20 @@ func (c *Catalog) makeBlock(ctx context.Context, v *Version) (made *opened, err 
 	if err != nil {
 		return nil, err
 	}
-	rows := make([]float32, in.Len()*v.Dim())
-	if _, err := in.Read(rows); err != nil && err != io.EOF {
+	rows, err := inMemory(in)
+	if err != nil {
 		return nil, err
 	}
 	options := &collection.Options{Metric: form.Metric, Basis: form.Basis, Seed: form.Seed, Origin: form.Origin, Change: in.Change(), Threads: c.o.Threads}
-	if o.col, err = collection.Build(ctx, rows, v.Dim(), options); err != nil {
+	if o.col, err = collection.BuildVectors(ctx, rows, options); err != nil {
 		return nil, err
 	}
 	o.ids = rowIDs(v.now.IDs(in.IDs()))
 	o.state = Ready
 	o.change.Count, o.change.Writes, o.change.Bytes = int64(o.col.N), v.now.Version(), o.col.Bytes()+o.ids.bytes()
+	if o.columns = columnsOf(in, form.Columns, o.ids); o.columns != nil {
+		o.change.Bytes += o.columns.Bytes()
+	}
 	o.share.settle(o.change.Bytes)
 	if err := o.start(ctx); err != nil {
 		return nil, err

@@ -198,7 +198,7 @@ func (b *build) savedIDs(r *origin, o *opened) error {
 func (b *build) collect(ctx context.Context, o *opened) error {
 	path := filepath.Join(b.c.dir, b.change.data())
 	if r := b.change.Rows; r != nil && r.Prepared {
-		if err := b.c.o.disk.Copy(ctx, r.Path, path); err != nil {
+		if err := b.takePrepared(ctx, r.Path, path); err != nil {
 			return err
 		}
 		col, err := collection.Open(path)
@@ -238,6 +238,14 @@ func (b *build) collect(ctx context.Context, o *opened) error {
 		return err
 	}
 	return writeIDs(b.c.o.disk, filepath.Join(b.c.dir, b.change.ids()), o.ids)
+}
+
+// takePrepared gives a prepared collection its name in the catalog's folder.
+func (b *build) takePrepared(ctx context.Context, from, to string) error {
+	if b.c.o.Linked {
+		return b.c.o.disk.Link(from, to)
+	}
+	return b.c.o.disk.Copy(ctx, from, to)
 }
 
 // rows opens the sources of the version.

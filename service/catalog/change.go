@@ -115,7 +115,7 @@ func newChange(name string, src Source, o CreateOptions) (*change, error) {
 	if named && o.IDs == RowNumbers {
 		return nil, problem.New(problem.InvalidValue, "ids of kind %s use no column, and one is named", o.IDs).In("ids")
 	}
-	ch := &change{Base: newBase(name), Metric: metric, Basis: basis.String(), DType: dtype, Seed: o.Seed, Drawn: o.Drawn, IDs: o.IDs}
+	ch := &change{Base: newBase(name), Metric: metric, Basis: basis.String(), DType: dtype, Seed: o.Seed, Drawn: o.Drawn, IDs: o.IDs, least: o.Least}
 	ch.drawSeed()
 	if o.Basis == "" || o.Basis == "auto" {
 		ch.Basis = ""
@@ -230,7 +230,8 @@ func (c *Catalog) numbersRows(name string) bool {
 	return e != nil && e.Next == nil && e.Ready != nil && e.Ready.IDs == RowNumbers
 }
 
-// Append makes a version with src's rows after the existing ones. Rows without ids get the
+// Append adds src's rows to a collection that changes by rows, or becomes one, as Put does; ids that are there are refused. Of others,
+// and of more rows than are written at once, it makes a version with the rows after the existing ones. Rows without ids get the
 // integers after the greatest that was ever used; a collection with string ids needs ids. See
 // Create.
 func (c *Catalog) Append(ctx context.Context, name string, src Source, key string) (Info, error) {
@@ -238,15 +239,20 @@ func (c *Catalog) Append(ctx context.Context, name string, src Source, key strin
 	if err := c.refuseEarly(ctx, name, key, may); err != nil {
 		return Info{}, err
 	}
-	if v, err := c.changingVersion(ctx, name, key); v != nil || err != nil {
-		if err == nil {
-			defer v.Release()
-			return c.appendRows(ctx, v, &src, key)
-		}
+	v, err := c.changingVersion(ctx, name, key)
+	if err != nil {
 		return Info{}, err
 	}
-	base := newBase(name)
-	s, err := c.stage(ctx, base, &src, c.coordinates(name), c.numbersRows(name))
+	base, s := newBase(name), &staged{}
+	if v == nil {
+		s, err = c.stage(ctx, base, &src, c.coordinates(name), c.numbersRows(name))
+	} else {
+		defer v.Release()
+		var rows *newRows
+		if rows, s, err = c.rowsToAppend(ctx, v, &src, base, key != ""); rows != nil {
+			return c.appendRows(ctx, v, &src, rows, key)
+		}
+	}
 	defer s.discard()
 	if err != nil {
 		return Info{}, err
@@ -257,7 +263,7 @@ func (c *Catalog) Append(ctx context.Context, name string, src Source, key strin
 			return Info{}, c.overtaken(name, from.o.change.Version)
 		}
 		ch := from.o.change.after(base)
-		if err := ch.extend(name, s, &src); err != nil {
+		if err := ch.extend(name, s, &src, from.o.ids.Digits()); err != nil {
 			return Info{}, err
 		}
 		if err := s.refuseTaken(ctx, from.o, &src); err != nil {
@@ -309,8 +315,8 @@ func (ch *change) drawSeed() {
 	ch.Seed = binary.LittleEndian.Uint64(b)
 }
 
-// extend adds new rows to ch, which still describes the previous version.
-func (ch *change) extend(name string, s *staged, src *Source) error {
+// extend adds new rows to ch, which still describes the previous version; digits says that its strings are whole numbers throughout.
+func (ch *change) extend(name string, s *staged, src *Source, digits bool) error {
 	named := src.IDColumn != "" || src.IDs != nil
 	if !named && ch.IDs != RowNumbers && s.layout.IDs != "" {
 		s.origin.IDColumn, named = s.layout.IDs, true
@@ -327,7 +333,7 @@ func (ch *change) extend(name string, s *staged, src *Source) error {
 	case ch.IDs == Strings && !named:
 		return problem.New(problem.InvalidValue, "the ids of collection %s are strings, and the rows to append have none", name).
 			In("ids").Within(Strings)
-	case src.IDs != nil && ch.IDs == Strings && len(src.IDs.Names) < src.IDs.Len():
+	case src.IDs != nil && ch.IDs == Strings && !digits && len(src.IDs.Names) < src.IDs.Len():
 		return problem.New(problem.InvalidValue, "the ids of collection %s are strings, and those to append are integers", name).
 			At("ids", 0).Within(Strings)
 	case src.IDs != nil && ch.IDs != Strings && len(src.IDs.Ints) < src.IDs.Len():
@@ -339,51 +345,6 @@ func (ch *change) extend(name string, s *staged, src *Source) error {
 		ch.Count = 0
 	}
 	return nil
-}
-
-// Remove makes a version without the rows of these ids, which must all exist and have the
-// collection's kind. The remaining rows keep their ids. A collection cannot lose all its
-// rows. See Create.
-func (c *Catalog) Remove(ctx context.Context, name string, ids Keys, key string) (Info, error) {
-	may := func(e *entry) error { return c.mayChange(name, e) }
-	if err := c.refuseEarly(ctx, name, key, may); err != nil {
-		return Info{}, err
-	}
-	if v, err := c.changingVersion(ctx, name, key); v != nil || err != nil {
-		if err == nil {
-			defer v.Release()
-			return c.removeFrom(ctx, v, &ids, key)
-		}
-		return Info{}, err
-	}
-	fingerprint := printOf("remove", name, "", "", "", ids)
-	return c.changeOnce(ctx, name, key, fingerprint, func(from *Version) (Info, error) {
-		if from.Changes() {
-			return Info{}, c.overtaken(name, from.o.change.Version)
-		}
-		ch := from.o.change.after(newBase(name))
-		s := &staged{c: c}
-		defer s.discard()
-		if err := c.removeRows(ch, s, from, &ids); err != nil {
-			return Info{}, err
-		}
-		return c.accept(name, key, fingerprint, ch, s, from, wanted(ctx), may)
-	})
-}
-
-// removeRows removes the rows of ids from ch, which still describes the previous version.
-func (c *Catalog) removeRows(ch *change, s *staged, from *Version, ids *Keys) error {
-	rows, err := from.rowsToRemove(ids)
-	if err != nil {
-		return err
-	}
-	var drop dataset.IDsBuilder
-	for _, row := range rows {
-		drop.AddInt(row)
-	}
-	ch.Drop, ch.Count = ch.Base+".drop", ch.Count-int64(len(rows))
-	s.names = []string{ch.Drop}
-	return writeIDs(c.o.disk, s.arriving(ch.Drop), rowIDs(drop.IDs()))
 }
 
 // printOf returns the fingerprint of a request.

@@ -126,8 +126,11 @@ func TestReplaceOnlyWhatIsKnown(t *testing.T) {
 func TestKeyOfBothForms(t *testing.T) {
 	f, ctx := newFolder(t, Options{Place: placer(t)}), context.Background()
 	f.ready(f.c.Create(ctx, "a", rowsOf(0, 10, 4, nil), CreateOptions{Metric: "ip"}, ""))
+	place := f.c.o.Place
+	f.c.o.Place = nil // so that versions are built
 	f.ready(f.c.Append(ctx, "a", rowsOf(0, 1, 4, nil), "rows"))
 	f.ready(f.c.Append(ctx, "a", rowsOf(0, 1, 4, ints(77)), "ids"))
+	f.c.o.Place = place
 	if _, err := f.c.Put(ctx, "a", rowsOf(0, 1, 4, ints(5)), ""); err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,11 +47,14 @@ func (o *opened) openFolder(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f, err := folder.Open(ctx, filepath.Join(o.c.dir, o.change.folder()), folder.Options{Backend: b, Engine: *engine, Threads: o.c.upkeepThreads()})
+	made := &changing{backend: b.Name()}
+	upkept := func(f *folder.Folder) { o.share.settle(made.bytes(f)) }
+	f, err := folder.Open(ctx, filepath.Join(o.c.dir, o.change.folder()), folder.Options{Backend: b, Engine: *engine, Threads: o.c.upkeepThreads(), Upkept: upkept, ReadOnly: o.c.o.Linked})
 	if err != nil {
 		return err
 	}
-	o.changing = &changing{Folder: f, backend: b.Name()}
+	made.Folder = f
+	o.changing = made
 	if r := f.Recovered(); r.File != "" {
 		o.c.o.Log.Warn("a write of rows that was not whole, and so was never acknowledged, is cut off", "collection", o.name, "file", filepath.Base(r.File), "offset", r.Offset, "bytes", r.Cut)
 	}
@@ -134,7 +138,7 @@ func (c *Catalog) Put(ctx context.Context, name string, src Source, key string) 
 		if err := c.isAt(name, wanted(ctx)); err != nil {
 			return Info{}, err
 		}
-		return c.changeRows(ctx, v, folder.Change{IDs: rows.ids, Rows: rows.values, Rounding: rows.rounding}, rows.warnings, key, fingerprint)
+		return c.changeRows(ctx, v, folder.Change{IDs: rows.ids, Rows: rows.values, Columns: rows.columns, Rounding: rows.rounding}, rows.warnings, key, fingerprint)
 	})
 }
 
@@ -184,20 +188,19 @@ func (c *Catalog) settled(ctx context.Context, name, key string) (v *Version, er
 	return v, err
 }
 
-// changingVersion returns the ready version of a collection, in use, if it changes by rows; else nil.
+// changingVersion returns the ready version of a collection, in use, if it changes by rows or may become one that does; else nil.
 func (c *Catalog) changingVersion(ctx context.Context, name, key string) (*Version, error) {
 	c.mu.Lock()
-	e := c.entries[name]
-	file := e == nil || e.Ready == nil || !e.Ready.Folder
+	unknown := c.entries[name] == nil
 	c.mu.Unlock()
-	if file {
+	if unknown || c.o.Place == nil {
 		return nil, nil
 	}
 	v, err := c.settled(ctx, name, key)
-	if err != nil || v.Changes() {
+	if err != nil || v.Changes() || v.o.mayBecomeFolder() == nil {
 		return v, err
 	}
-	v.Release() // it was replaced meanwhile
+	v.Release()
 	return nil, nil
 }
 
@@ -207,10 +210,8 @@ func (o *opened) mayBecomeFolder() error {
 	switch {
 	case o.c.o.Place == nil:
 		what = "this server changes no collections by rows"
-	case o.change.Columns != nil:
-		what = fmt.Sprintf("collection %s has columns, and collections that change by rows have none yet", o.name)
-	case o.col.Elem() != dataset.ElemFloat32:
-		what = fmt.Sprintf("collection %s is kept as %s, and collections that change by rows are float32", o.name, o.col.Elem())
+	case o.col.Elem() == dataset.ElemFloat64:
+		what = fmt.Sprintf("collection %s is kept as %s, and collections that change by rows are float32 or narrower", o.name, o.col.Elem())
 	default:
 		return nil
 	}
@@ -219,7 +220,7 @@ func (o *opened) mayBecomeFolder() error {
 
 // changeRows makes a change of the version's folder, which is made if it has none.
 func (c *Catalog) changeRows(ctx context.Context, v *Version, ch folder.Change, warnings []string, key, fingerprint string) (Info, error) {
-	if !v.Changes() {
+	if !v.Changes() && ch.Rows != nil {
 		if err := v.o.checkFirst(&ch); err != nil {
 			return Info{}, err
 		}
@@ -229,9 +230,25 @@ func (c *Catalog) changeRows(ctx context.Context, v *Version, ch folder.Change, 
 		return Info{}, err
 	}
 	defer o.release()
+	return o.changeBeside(ctx, v, ch, warnings, key, fingerprint)
+}
+
+// changeBeside makes a change of the folder that v has, or became, beside other writers.
+func (o *opened) changeBeside(ctx context.Context, v *Version, ch folder.Change, warnings []string, key, fingerprint string) (Info, error) {
 	o.writing.RLock()
 	defer o.writing.RUnlock()
-	if err := o.mayWrite(wanted(ctx)); err != nil {
+	return o.changeHeld(ctx, v, func() (folder.Change, error) { return ch, nil }, warnings, key, fingerprint)
+}
+
+// changeHeld makes the change that is returned of the folder that v has, or became. The caller holds writing, so that it is not replaced meanwhile.
+func (o *opened) changeHeld(ctx context.Context, v *Version, change func() (folder.Change, error), warnings []string, key, fingerprint string) (Info, error) {
+	c := o.c
+	err := o.mayWrite(wanted(ctx))
+	if err != nil {
+		return Info{}, err
+	}
+	ch, err := change()
+	if err != nil {
 		return Info{}, err
 	}
 	if ch.If, err = o.wantedWrites(ctx, o != v.o); err != nil {
@@ -297,7 +314,7 @@ func (o *opened) write(ctx context.Context, ch folder.Change) (Written, error) {
 		if err := o.fits(ch.IDs, n); err != nil {
 			return Written{}, err
 		}
-		need := o.shapeOfRows(n, f.Form().Metric, f.Form().Basis)
+		need := o.shapeOfRows(&ch, f.Form().Metric, f.Form().Basis)
 		bytes := need.estimate()
 		if err := o.share.grow(bytes, need.String()); err != nil {
 			return Written{}, err
@@ -316,8 +333,11 @@ func (o *opened) write(ctx context.Context, ch folder.Change) (Written, error) {
 
 // checkFirst refuses, before a version that is a file becomes a folder, rows that the folder would refuse.
 func (o *opened) checkFirst(ch *folder.Change) error {
+	if ch.Rows == nil { // ids that are there are deleted
+		return nil
+	}
 	n, dim := ch.IDs.Len(), o.change.Dim
-	if err := o.describeWrite(o.col.Metric.CheckRows(ch.Rows, dim)); err != nil {
+	if err := o.describeWrite(cmp.Or(o.col.Metric.CheckRows(ch.Rows, dim), collection.CheckElem(ch.Rows, dim, o.col.Elem()))); err != nil {
 		return err
 	}
 	if total := int64(o.col.N + n); total > o.c.o.MaxRows {
@@ -330,7 +350,12 @@ func (o *opened) checkFirst(ch *folder.Change) error {
 			return err
 		}
 	}
-	need := o.shapeOfRows(n, o.col.Metric, o.col.Basis)
+	for row := range int64(n) {
+		if at, there := o.ids.rowOfText(ch.IDs.Text(row)); there && ch.Only == folder.OnlyNew {
+			return taken(int(row), o.ids, at)
+		}
+	}
+	need := o.shapeOfRows(ch, o.col.Metric, o.col.Basis)
 	bytes := need.estimate()
 	if err := o.share.grow(bytes, need.String()); err != nil {
 		return err
@@ -338,9 +363,14 @@ func (o *opened) checkFirst(ch *folder.Change) error {
 	return o.share.grow(-bytes, "")
 }
 
-// shapeOfRows is the size of n rows that are written.
-func (o *opened) shapeOfRows(n int, metric collection.Metric, basis collection.Basis) shape {
-	return shape{rows: int64(n), dim: o.change.Dim, metric: metric, basis: basis, idBytes: textBytes * int64(n)}
+// shapeOfRows is the size of rows that are written, with what describes them. They wait in float32, whatever their type.
+func (o *opened) shapeOfRows(ch *folder.Change, metric collection.Metric, basis collection.Basis) shape {
+	n := int64(ch.IDs.Len())
+	s := shape{rows: n, dim: o.change.Dim, metric: metric, basis: basis, idBytes: textBytes * n}
+	if ch.Columns != nil {
+		s.idBytes += ch.Columns.Bytes()
+	}
+	return s
 }
 
 // checkRowLimit refuses more rows than a collection may have.
@@ -352,10 +382,13 @@ func (c *Catalog) checkRowLimit(total int64) error {
 }
 
 // measure sets the share of a version that changes to what it holds.
-func (o *opened) measure() {
-	now := o.changing.Snapshot()
+func (o *opened) measure() { o.share.settle(o.changing.bytes(o.changing.Folder)) }
+
+// bytes is the memory of what the folder holds now, and of writes on their way.
+func (ch *changing) bytes(f *folder.Folder) int64 {
+	now := f.Snapshot()
 	defer now.Release()
-	o.share.settle(bytesOf(now) + o.changing.reserved.Load())
+	return bytesOf(now) + ch.reserved.Load()
 }
 
 // fits refuses rows that are too many with those that are there.
@@ -425,13 +458,16 @@ func (c *Catalog) makeFolder(ctx context.Context, v *Version) (*opened, error) {
 		ch.IDs = Integers
 	}
 	o := c.newOpened(name, *ch)
-	o.share.settle(ch.Bytes) // the pages of the file are those of the version before
-	err := c.intend(name, ch)
+	err := c.startFolder(ctx, v, o)
+	if err == nil {
+		defer func() { <-c.buildSlot }()
+		err = c.intend(name, ch)
+	}
 	if err == nil {
 		err = c.o.disk.At("make folder", ch.folder())
 	}
 	if err == nil {
-		err = folder.CreateFrom(ctx, filepath.Join(c.dir, ch.folder()), filepath.Join(c.dir, v.o.change.data()), v.o.col, v.o.ids.ids)
+		err = folder.CreateFrom(ctx, filepath.Join(c.dir, ch.folder()), filepath.Join(c.dir, v.o.change.data()), v.o.col, v.o.ids.ids, v.o.columns)
 	}
 	if err == nil {
 		err = o.openFolder(ctx)
@@ -448,6 +484,37 @@ func (c *Catalog) makeFolder(ctx context.Context, v *Version) (*opened, error) {
 	}
 	c.o.Log.Info("collection changes by rows from now on", "collection", name, "version", o.change.Version, "rows", o.change.Count)
 	return o, nil
+}
+
+// startFolder waits until the folder o of a version that is a file may be made, as builds are, and reserves memory for it. Whoever makes it empties
+// buildSlot afterwards.
+func (c *Catalog) startFolder(ctx context.Context, v *Version, o *opened) error {
+	select {
+	case c.buildSlot <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-c.ctx.Done():
+		return draining()
+	}
+	if folder.Ordered(v.Len(), v.o.ids.ids) {
+		o.share.settle(o.change.Bytes) // the pages of the file are those of the version before
+		return nil
+	}
+	need := shape{rows: int64(v.Len()), dim: v.Dim(), metric: v.o.col.Metric, basis: v.o.col.Basis, idBytes: v.idBytes()}
+	err := o.share.resize(need.estimate(), need.String()+", put into the order of their ids to be changed,")
+	if err != nil {
+		<-c.buildSlot
+	}
+	return err
+}
+
+// idBytes is about what the ids take once they are read from where they change, and put in order.
+func (v *Version) idBytes() int64 {
+	each := int64(idWork)
+	if v.IDs().Kind() == Strings {
+		each = textBytes
+	}
+	return each * int64(v.Len())
 }
 
 // intend writes the manifest of a version whose files are going to be made, and which will be recorded with another number if this one is taken then: what a
@@ -491,24 +558,28 @@ func (c *Catalog) overtaken(name string, version int64) error {
 	return p
 }
 
-// recordFolder records a version that was made of another, former, and announces it, in use.
+// recordFolder records a version that was made of another, former, or of none, and announces it, in use.
 func (c *Catalog) recordFolder(former, o *opened) error {
 	c.change.Lock()
 	defer c.change.Unlock()
+	var was *change
+	if former != nil {
+		was = &former.change
+	}
 	c.mu.Lock()
 	e, closed := c.entries[o.name], c.closed
 	c.mu.Unlock()
 	switch {
 	case closed:
 		return draining()
-	case e == nil:
+	case e == nil && former != nil:
 		return unknown(o.name)
-	case versionOf(e.Ready) != former.change.Version || e.Next != nil:
+	case e != nil && (versionOf(e.Ready) != versionOf(was) || e.Next != nil):
 		return c.overtaken(o.name, max(versionOf(e.Ready), versionOf(e.Next)))
 	}
 	ch := &o.change
 	ch.CreatedAt = c.o.Now().UTC()
-	if err := c.db.View(func(tx *bbolt.Tx) error { ch.Version = lastNumber(tx, o.name) + 1; return nil }); err != nil {
+	if err := c.db.View(func(tx *bbolt.Tx) error { ch.Version = max(lastNumber(tx, o.name)+1, ch.least); return nil }); err != nil {
 		return err
 	}
 	if err := c.writeManifest(&manifest{Name: o.name, Ready: true, Change: *ch}); err != nil {
@@ -519,18 +590,26 @@ func (c *Catalog) recordFolder(former, o *opened) error {
 	}
 	rec := record{Ready: ch}
 	err := c.db.Update(func(tx *bbolt.Tx) error {
-		return errors.Join(useNumber(tx, o.name, ch.Version), putRecord(tx, o.name, rec), c.keepPinned(tx, o.name, &former.change))
+		err := errors.Join(useNumber(tx, o.name, ch.Version), putRecord(tx, o.name, rec))
+		if former != nil {
+			err = errors.Join(err, c.keepPinned(tx, o.name, was))
+		}
+		return err
 	})
 	if err != nil {
 		return store.Full(err)
 	}
 	c.mu.Lock()
+	if e == nil {
+		e = &entry{}
+		c.entries[o.name] = e
+	}
 	e.record = rec
 	o.state = Ready
 	close(o.loaded)
 	c.versions[ref{o.name, ch.Version}] = o
 	o.acquire()
-	gone := former.retire()
+	gone := former != nil && former.retire()
 	c.mu.Unlock()
 	if gone {
 		former.dispose()
@@ -572,7 +651,7 @@ func (f *changing) describe(i *Info) {
 	now := f.Snapshot()
 	defer now.Release()
 	describeSnapshot(i, now)
-	i.Backend, i.DType = f.backend, dataset.ElemFloat32.String()
+	i.Backend, i.DType = f.backend, f.Form().Elem.String()
 }
 
 // describeSnapshot fills in what a version held at an instant.

@@ -19,7 +19,6 @@ import (
 
 	"thresher/backend"
 	"thresher/batch"
-	"thresher/columns"
 	"thresher/cpu"
 	"thresher/dataset"
 	"thresher/segments/folder"
@@ -246,9 +245,6 @@ func TestWritersAndConditions(t *testing.T) {
 			return f.c.Put(ctx, "a", Source{Rows64: []float64{1, 2, math.NaN(), 4}, Dim: 4, IDs: ints(7)}, "")
 		}, onlyOn{}, "row 0, column 2 is NaN"},
 		{func(ctx context.Context) (Info, error) { return f.c.Put(ctx, "b", rowsOf(0, 2, 4, ints(7, 8)), "") }, onlyOn{}, `no collection "b"`},
-		{func(ctx context.Context) (Info, error) {
-			return f.c.Remove(ctx, "a", *ints(0, 1, 2, 4, 5, 6, 7, 8, 9, 10), "")
-		}, onlyOn{}, "these are all 10 rows"},
 	} {
 		ctx := ctx
 		if test.on.version != 0 {
@@ -322,21 +318,27 @@ func TestFolderOfTheFirstWriter(t *testing.T) {
 	}
 }
 
-// TestWhatCannotChangeByRows is refused by name.
+// TestWhatCannotChangeByRows is refused by name, and so is a value that the type of the rows does not have, before and after they change.
 func TestWhatCannotChangeByRows(t *testing.T) {
 	f, ctx := newFolder(t, Options{Place: placer(t)}), context.Background()
-	kept, err := columns.FromJSON([]byte(`{"year":[1,2,3]}`))
-	if err != nil {
-		t.Fatal(err)
+	f.ready(f.c.Create(ctx, "wide", Source{Rows64: []float64{.1, .2, .3, .4}, Dim: 4}, CreateOptions{Metric: "ip", DType: "float64"}, ""))
+	if _, err := f.c.Put(ctx, "wide", rowsOf(0, 1, 4, ints(9)), ""); kindOf(err) != problem.Conflict || !strings.Contains(err.Error(), "is kept as float64") {
+		t.Errorf("float64: %v", err)
 	}
-	src := rowsOf(0, 3, 4, nil)
-	src.Values = kept
-	f.ready(f.c.Create(ctx, "columns", src, CreateOptions{Metric: "ip"}, ""))
 	body := "\x93NUMPY\x01\x00v\x00" + fmt.Sprintf("%-117s\n", "{'descr': '|i1', 'fortran_order': False, 'shape': (3, 4), }") + "abcdefghijkl"
 	f.ready(f.c.Create(ctx, "bytes", Source{Body: strings.NewReader(body), Format: dataset.NPY}, CreateOptions{Metric: "ip"}, ""))
-	for name, want := range map[string]string{"columns": "has columns", "bytes": "is kept as int8"} {
-		if _, err := f.c.Put(ctx, name, rowsOf(0, 1, 4, ints(9)), ""); kindOf(err) != problem.Conflict || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", name, err)
+	for _, version := range []int64{1, 2} {
+		for _, far := range []float64{.5, 128} {
+			_, err := f.c.Put(ctx, "bytes", Source{Rows64: []float64{1, 2, 3, 4, 5, 6, far, 8}, Dim: 4, IDs: ints(1, 9)}, "")
+			if p := problem.Of(err); p.Kind != problem.InvalidValue || p.Field != "rows" || p.Index != 1 || !strings.Contains(err.Error(), fmt.Sprintf("row 1, column 2: value %g is no int8", far)) {
+				t.Errorf("%g: %v", far, err)
+			}
+		}
+		if i, err := f.c.Get("bytes"); err != nil || i.Version != version || i.DType != "int8" {
+			t.Errorf("%+v, %v", i, err)
+		}
+		if _, err := f.c.Put(ctx, "bytes", Source{Rows64: []float64{1, 2, -128, 4}, Dim: 4, IDs: ints(9)}, ""); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -175,7 +175,12 @@ func (b *build) columns(ctx context.Context, o *opened) error {
 	}
 	kept.RowsOf = o.ids.rowsOf()
 	o.columns, o.change.Columns = kept, kept.Fields()
-	w, err := b.c.o.disk.Create(filepath.Join(b.c.dir, b.change.columns()))
+	return b.c.writeColumnsFile(&b.change, kept)
+}
+
+// writeColumnsFile writes the file of a version's columns.
+func (c *Catalog) writeColumnsFile(ch *change, kept *columns.Columns) error {
+	w, err := c.o.disk.Create(filepath.Join(c.dir, ch.columns()))
 	if err != nil {
 		return err
 	}
@@ -278,27 +283,34 @@ func (c *Catalog) sharedNames(o *origin, path string, before *columns.Columns) (
 
 // RowsFor returns the rows for which a filter is true; field is what the request calls it.
 func (v *Version) RowsFor(filter *columns.Expr, field string) ([]int64, error) {
+	if len(filter.Columns()) > 0 && len(v.fields()) == 0 {
+		return nil, problem.New(problem.InvalidValue, "%s: collection %s has no columns, which come with the rows: columns=all keeps those of a file", field, v.o.name).In(field)
+	}
+	if v.now != nil {
+		selected, err := v.now.Select(filter)
+		if err != nil {
+			return nil, problem.OfFilter(err, field)
+		}
+		return selected.IDs(), nil
+	}
 	kept := v.o.columns
 	if kept == nil {
-		if len(filter.Columns()) > 0 {
-			return nil, problem.New(problem.InvalidValue, "%s: collection %s has no columns, which come with the rows: columns=all keeps those of a file", field, v.o.name).In(field)
-		}
 		kept = columns.None(v.Len())
-		kept.RowsOf = v.idsInOrder().rowsOf()
+		kept.RowsOf = v.o.ids.rowsOf()
 	}
 	rows, err := kept.RowsFor(filter)
 	if err != nil {
 		return nil, problem.OfFilter(err, field)
 	}
-	return v.RowsAt(rows), nil
+	return rows, nil
 }
 
-// idsInOrder returns the ids of the rows in their order.
-func (v *Version) idsInOrder() *RowIDs {
-	if v.now == nil {
-		return v.o.ids
+// fields are the columns of the rows.
+func (v *Version) fields() []columns.Field {
+	if v.now != nil {
+		return v.o.changing.Form().Columns
 	}
-	return rowIDs(v.now.IDs(v.now.Snapshot.IDs()))
+	return v.o.change.Columns
 }
 
 // RowsAt replaces places in the order of the rows, as masks have them, by row numbers, and returns them.

@@ -70,7 +70,7 @@ func (c *Catalog) makeCopy(ctx context.Context, v *Version) (*opened, error) {
 	ch.From, ch.CopyOf, ch.Writes, ch.NextID = 0, v.o.change.Version, v.now.Version(), v.o.change.NextID
 	o := c.newOpened(v.o.name, *ch)
 	form := v.o.changing.Form()
-	need := shape{rows: int64(v.Len()), dim: v.Dim(), metric: form.Metric, basis: form.Basis, idBytes: idWork * int64(v.Len())}
+	need := shape{rows: int64(v.Len()), dim: v.Dim(), metric: form.Metric, basis: form.Basis, elem: form.Elem, idBytes: v.idBytes()}
 	if err := o.share.resize(need.estimate(), need.String()); err != nil {
 		return o, err
 	}
@@ -93,6 +93,12 @@ func (c *Catalog) makeCopy(ctx context.Context, v *Version) (*opened, error) {
 		return o, err
 	}
 	o.change.Count, o.change.Bytes = int64(o.col.N), o.col.Bytes()+o.ids.bytes()
+	if o.columns = columnsOf(in, form.Columns, o.ids); o.columns != nil {
+		if err := c.writeColumnsFile(ch, o.columns); err != nil {
+			return o, err
+		}
+		o.change.Bytes += o.columns.Bytes()
+	}
 	if o.change.Rounded = nil; o.col.Change.Values > 0 {
 		o.change.Rounded = roundingOf(o.col.Change)
 	}

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 
 	"thresher/dataset"
@@ -14,7 +15,7 @@ type RowIDs struct {
 	kind Kind
 	n    int
 	ids  *dataset.IDs // nil for RowNumbers; texts for Strings, numbers of int64 for Integers
-	// digits says that Strings are whole numbers, all of them: 2^63 or more is among them.
+	// digits says that Strings are whole numbers, all of them: 2^63 or more is among them. Digits has it of a version that changes.
 	digits bool
 	// now, if not nil, is that of a version that changes, whose row numbers are those of its ids.
 	now *folder.Snapshot
@@ -79,7 +80,7 @@ func (d *RowIDs) Rows(keys *Keys, field string) ([]int64, error) {
 	if keys.Len() == 0 {
 		return []int64{}, nil
 	}
-	if d.kind == Strings && !d.digits && len(keys.Names) < keys.Len() {
+	if d.kind == Strings && len(keys.Names) < keys.Len() && !d.Digits() {
 		return nil, problem.New(problem.UnknownID, "%s are integers, and the ids of the collection are strings", field).
 			At(field, 0).Within(Strings)
 	}
@@ -88,8 +89,13 @@ func (d *RowIDs) Rows(keys *Keys, field string) ([]int64, error) {
 			At(field, 0).Within(Integers)
 	}
 	rows := make([]int64, keys.Len())
+	find := func(i int) (int64, bool) { return d.row(keys, i) }
+	if d.now != nil {
+		numbers := d.now.Numbers(d.keyIDs(keys))
+		find = func(i int) (int64, bool) { return numbers[i], numbers[i] >= 0 && d.now.Has(numbers[i]) }
+	}
 	for i := range rows {
-		row, ok := d.row(keys, i)
+		row, ok := find(i)
 		if !ok {
 			called := "no vector has"
 			if d.kind == RowNumbers {
@@ -103,21 +109,36 @@ func (d *RowIDs) Rows(keys *Keys, field string) ([]int64, error) {
 }
 
 // Digits reports whether ids are Strings that are whole numbers below 2^64 throughout.
-func (d *RowIDs) Digits() bool { return d.digits }
+func (d *RowIDs) Digits() bool {
+	if d.now != nil {
+		return d.kind == Strings && d.n > 0 && d.now.Whole()
+	}
+	return d.digits
+}
 
-// row returns the row of key i. Keys that are integers alone can be those of digits.
+// keyIDs returns keys as ids of d's kind: integers alone can be those of Digits. Negative integers are 2^64-1, which nothing has.
+func (d *RowIDs) keyIDs(keys *Keys) *dataset.IDs {
+	if d.kind == Strings && len(keys.Names) == keys.Len() {
+		var b dataset.IDsBuilder
+		b.BecomeTexts()
+		for _, id := range keys.Names {
+			b.AddText(id)
+		}
+		return b.IDs()
+	}
+	numbers := make([]uint64, keys.Len())
+	for i, id := range keys.Ints {
+		if numbers[i] = uint64(id); id < 0 {
+			numbers[i] = math.MaxUint64
+		}
+	}
+	return dataset.IDsOf(numbers)
+}
+
+// row returns the row of key i, of a version that does not change. Keys that are integers alone can be those of Digits.
 func (d *RowIDs) row(keys *Keys, i int) (row int64, ok bool) {
 	rows := 0
 	switch {
-	case d.now != nil:
-		ids := dataset.IDsOf([]string{""})
-		if d.kind == Strings {
-			ids = dataset.IDsOf(keys.Names[i : i+1])
-		} else if keys.Ints[i] >= 0 {
-			ids = dataset.IDsOf([]uint64{uint64(keys.Ints[i])})
-		}
-		row = d.now.Numbers(ids)[0]
-		return row, row >= 0 && d.now.Has(row)
 	case d.kind == RowNumbers:
 		id := keys.Ints[i]
 		return id, id >= 0 && id < int64(d.n)
@@ -139,10 +160,10 @@ func (k *Keys) quote(i int, kind Kind) string {
 	return strconv.FormatInt(k.Ints[i], 10)
 }
 
-// without refuses keys that d contains.
+// without refuses keys that d, which is not of a version that changes, contains.
 func (d *RowIDs) without(keys *Keys) error {
 	for i := range keys.Len() {
-		if d.kind == Strings && i >= len(keys.Names) || d.kind != Strings && i >= len(keys.Ints) {
+		if d.kind == Strings && !d.digits && i >= len(keys.Names) || d.kind != Strings && i >= len(keys.Ints) {
 			return nil // of another kind, which is refused elsewhere
 		}
 		if row, ok := d.row(keys, i); ok {

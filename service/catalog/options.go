@@ -9,6 +9,7 @@ import (
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/dataset"
+	"thresher/segments/folder"
 	"thresher/service/files"
 	"thresher/store"
 )
@@ -25,6 +26,9 @@ type Options struct {
 	Files *files.Store // of Source.File; nil has none
 	// Roots are the folders that may contain Source.Path.
 	Roots []string
+	// Linked says that prepared collections there are not changed by anybody: they are not copied but get a second name, where
+	// the file system has them.
+	Linked bool
 	// Memory is the memory budget of all versions together, in bytes; 0 means none.
 	Memory int64
 	// MaxCollections, MaxRows of a collection, MaxDim, and MaxIDBytes of one id; 0 means
@@ -56,13 +60,15 @@ type Options struct {
 	// Now returns the time; nil means time.Now.
 	Now func() time.Time
 
-	disk store.Disk
+	disk   store.Disk
+	atOnce int64 // bytes of rows that are written at once to a collection that changes by rows; 0: folder.MaxChangeBytes
 }
 
 // defaults sets zero options to their defaults.
 func (o *Options) defaults() {
 	o.MaxCollections = cmp.Or(max(o.MaxCollections, 0), 1024)
 	o.MaxRows = min(cmp.Or(max(o.MaxRows, 0), collection.MaxAtoms), collection.MaxAtoms)
+	o.atOnce = cmp.Or(o.atOnce, folder.MaxChangeBytes)
 	o.MaxDim = min(cmp.Or(max(o.MaxDim, 0), collection.MaxDim), collection.MaxDim)
 	o.MaxIDBytes = cmp.Or(max(o.MaxIDBytes, 0), 1024)
 	if o.Log == nil {

@@ -72,6 +72,8 @@ type change struct {
 	CopyOf int64 `json:"copy_of,omitempty"`
 	// Writes are those that a copy has.
 	Writes uint64 `json:"writes,omitempty"`
+	// least is the least number that the version may get.
+	least int64
 	// Warnings concern the new rows.
 	Warnings []string `json:"warnings,omitempty"`
 }

@@ -119,6 +119,17 @@ func (r *rows) Change() dataset.Change {
 	return c
 }
 
+// Change is that of rows, but that the new ones are read as they were given if they are kept in float64.
+func (t typedVersion) Change() dataset.Change {
+	if t.elem != dataset.ElemFloat64 {
+		return t.rows.Change()
+	}
+	if t.from == nil {
+		return dataset.Change{}
+	}
+	return t.from.col.Change
+}
+
 // nextRows reads up to most rows: those of the previous version by old, which copies a row to place at, then new ones.
 func (r *rows) nextRows(most int, old func(at, row int), read func() (int, error)) (int, error) {
 	if r.from != nil && r.at < r.from.col.N {

@@ -102,4 +102,6 @@ type CreateOptions struct {
 	IDs Kind
 	// Replace makes a new version of a collection that exists.
 	Replace bool
+	// Least is the least number of the version: it is that, unless the name has used it or a greater one.
+	Least int64 `json:"-"`
 }

@@ -34,6 +34,16 @@ func (v *Version) Info() Info {
 // are any numbers, ascending with the order of equal scores, and it has no Collection: Whole returns one that has.
 func (v *Version) Changes() bool { return v.now != nil }
 
+// State is which version it is, and how many writes of rows it had seen if it changes by rows, else nil; of a copy for whoever
+// pins it those of what it copies.
+func (v *Version) State() (version int64, writes *uint64) {
+	if ch := &v.o.change; ch.CopyOf != 0 {
+		return ch.CopyOf, new(ch.Writes)
+	}
+	i := v.Info()
+	return i.Version, i.Writes
+}
+
 // Dim is the dimension of the rows, Len their number.
 func (v *Version) Dim() int { return v.o.change.Dim }
 func (v *Version) Len() int {
@@ -143,13 +153,7 @@ func (v *Version) Given(i int64) []float64 {
 	if v.now == nil {
 		return v.o.col.Given(int(i))
 	}
-	row, origin := make([]float64, v.Dim()), v.Origin()
-	for j, x := range v.now.Vector(i) {
-		if row[j] = float64(x); origin != nil {
-			row[j] += origin[j]
-		}
-	}
-	return row
+	return v.now.Given(i)
 }
 
 // Metric returns the metric by which the rows are compared.

@@ -8,7 +8,9 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 
+	"thresher/columns"
 	"thresher/dataset"
 	"thresher/segments/folder"
 	"thresher/service/problem"
@@ -18,7 +20,8 @@ import (
 type newRows struct {
 	values   []float32 // [n][dim], relative to the version's origin
 	rounding dataset.Change
-	ids      *dataset.IDs // nil: the source has none
+	columns  *columns.Columns // nil: the source has none of the version's
+	ids      *dataset.IDs     // nil: the source has none
 	n        int
 	id       string // identifies the content, for fingerprints of requests
 	warnings []string
@@ -30,9 +33,6 @@ func (c *Catalog) readRows(ctx context.Context, v *Version, src *Source, keyed b
 	if src.Body != nil || src.Path != "" || src.File != "" {
 		return c.readSource(ctx, v, src)
 	}
-	if err := src.refuseColumns(); err != nil {
-		return nil, err
-	}
 	if err := src.checkRows(); err != nil {
 		return nil, err
 	}
@@ -40,11 +40,14 @@ func (c *Catalog) readRows(ctx context.Context, v *Version, src *Source, keyed b
 		return nil, wrongDimension("the rows", src.Dim, v)
 	}
 	r := &newRows{n: max(len(src.Rows), len(src.Rows64)) / src.Dim}
-	if err := checkSize(int64(r.n), src.Dim); err != nil {
+	if err := c.checkSize(int64(r.n), src.Dim); err != nil {
+		return nil, err
+	}
+	if err := r.describe(v, src.Values); err != nil {
 		return nil, err
 	}
 	b := v.idsBuilder()
-	if err := b.addKeys(src.IDs, r.n); err != nil {
+	if err := b.addKeys(src.IDs, r.n, v.IDs()); err != nil {
 		return nil, err
 	}
 	if err := r.finish(b); err != nil {
@@ -72,23 +75,20 @@ func (c *Catalog) readRows(ctx context.Context, v *Version, src *Source, keyed b
 	content := sha256.New() // of what stage writes, which a change that makes a version is known by
 	err := src.writeNPY(content, r.n)
 	r.id = fmt.Sprintf("content %x", content.Sum(nil))
+	if err == nil && src.Values != nil {
+		content = sha256.New()
+		err = src.Values.Write(content)
+		r.id += fmt.Sprintf(" columns %x", content.Sum(nil))
+	}
 	if err == nil && src.IDs != nil {
 		r.id, err = src.IDs.identify(r.id)
 	}
 	return r, err
 }
 
-// refuseColumns refuses columns to keep of rows that are written to a collection that has none.
-func (s *Source) refuseColumns() error {
-	if s.Columns == nil && s.Values == nil {
-		return nil
-	}
-	return problem.New(problem.InvalidValue, "columns are named, and collections that change by rows have none yet").In("columns")
-}
-
 // checkRows checks rows that the request itself contains.
 func (s *Source) checkRows() error {
-	for _, file := range []struct{ field, given string }{{"column", s.Column}, {"ids", s.IDColumn}, {"header", s.Header}} {
+	for _, file := range []struct{ field, given string }{{"column", s.Column}, {"ids", s.IDColumn}, {"header", s.Header}, {"columns", strings.Join(s.Columns, ",")}} {
 		if file.given != "" {
 			return problem.New(problem.InvalidValue, "%s says how a file is read, and the rows are in the request itself", file.field).In(file.field)
 		}
@@ -107,10 +107,13 @@ func wrongDimension(called string, dim int, v *Version) error {
 	return problem.New(problem.WrongDimension, "%s: rows of %d columns, and those of collection %s have %d", called, dim, v.o.name, v.Dim()).In("rows").Within(v.Dim())
 }
 
+// errTooMany: rows are more than are written at once.
+var errTooMany = errors.New("too many rows for one write")
+
 // checkSize refuses rows that are more than a folder writes at once.
-func checkSize(n int64, dim int) error {
-	if most := int64(folder.MaxChangeBytes / (4*dim + 64)); n > most {
-		return problem.New(problem.OverLimit, "%d rows of %d columns, at most %d are written at once to a collection that changes by rows", n, dim, most).In("rows").Within(most)
+func (c *Catalog) checkSize(n int64, dim int) error {
+	if most := c.o.atOnce / int64(4*dim+64); n > most {
+		return problem.New(problem.OverLimit, "%d rows of %d columns, at most %d are written at once to a collection that changes by rows", n, dim, most).In("rows").Within(most).Because(errTooMany)
 	}
 	return nil
 }
@@ -124,13 +127,15 @@ func (v *Version) idsBuilder() *idsBuilder {
 	return newIDsBuilder(kind, v.o.c.o.MaxIDBytes)
 }
 
-// addKeys appends the ids of n rows, which may be nil.
-func (b *idsBuilder) addKeys(keys *Keys, n int) error {
+// addKeys appends the ids of n rows, which may be nil. They are of the kind of those that are there.
+func (b *idsBuilder) addKeys(keys *Keys, n int, there *RowIDs) error {
 	switch {
 	case keys == nil:
 		return nil
 	case keys.Len() != n:
 		return problem.New(problem.InvalidValue, "%d ids for %d rows", keys.Len(), n).In("ids").Within(n)
+	case b.want == Strings && len(keys.Names) < n && there.Digits():
+		return b.addDigits(keys.Ints)
 	case b.want == Strings && len(keys.Names) < n:
 		return problem.New(problem.InvalidValue, "the ids of the collection are strings, and those of the rows are integers").At("ids", 0).Within(Strings)
 	case b.want != Strings && len(keys.Ints) < n:
@@ -142,6 +147,17 @@ func (b *idsBuilder) addKeys(keys *Keys, n int) error {
 		} else if err := b.add(keys.Names[i]); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// addDigits appends integers to strings that are whole numbers throughout.
+func (b *idsBuilder) addDigits(ids []int64) error {
+	for row, id := range ids {
+		if id < 0 {
+			return problem.New(problem.InvalidValue, "row %d has the id %d, which is negative; ids are integers from 0 on, or strings", row, id).At("ids", row)
+		}
+		b.addInt(id)
 	}
 	return nil
 }
@@ -166,9 +182,11 @@ func (c *Catalog) readSource(ctx context.Context, v *Version, src *Source) (*new
 	if err != nil {
 		return nil, err
 	}
-	if err := src.refuseColumns(); err != nil {
-		return nil, err
-	}
+	return c.readStaged(ctx, v, src, s)
+}
+
+// readStaged reads the rows of a source that is durable.
+func (c *Catalog) readStaged(ctx context.Context, v *Version, src *Source, s *staged) (*newRows, error) {
 	o := s.origin
 	named := src.IDColumn != ""
 	if !named && s.layout.IDs != "" {
@@ -182,7 +200,7 @@ func (c *Catalog) readSource(ctx context.Context, v *Version, src *Source) (*new
 	case s.dim != v.Dim():
 		return nil, wrongDimension(o.Called, s.dim, v)
 	}
-	if err := checkSize(s.rows, s.dim); err != nil {
+	if err := c.checkSize(s.rows, s.dim); err != nil {
 		return nil, err
 	}
 	end, err := c.startReading(ctx)
@@ -201,7 +219,11 @@ func (c *Catalog) readSource(ctx context.Context, v *Version, src *Source) (*new
 		return nil, describe(err, o, path)
 	}
 	defer in.Close()
-	r := &newRows{id: s.id, warnings: s.dropped(named)}
+	r := &newRows{id: s.id}
+	if err := r.readColumns(ctx, v, s, path); err != nil {
+		return nil, err
+	}
+	r.warnings = append(s.dropped(named), r.warnings...)
 	b := v.idsBuilder()
 	for buf, more := make([]float32, s.dim*max(1, (1<<18)/s.dim)), true; more; {
 		if err := ctx.Err(); err != nil {
@@ -213,7 +235,7 @@ func (c *Catalog) readSource(ctx context.Context, v *Version, src *Source) (*new
 		}
 		more = err == nil
 		r.n += n
-		if err := checkSize(int64(r.n), s.dim); err != nil {
+		if err := c.checkSize(int64(r.n), s.dim); err != nil {
 			return nil, err
 		}
 		r.values = append(r.values, buf[:n*s.dim]...)
@@ -227,45 +249,85 @@ func (c *Catalog) readSource(ctx context.Context, v *Version, src *Source) (*new
 		}
 	}
 	r.rounding = dataset.ChangeOf(in)
+	if r.columns != nil && r.columns.Rows() != r.n {
+		return nil, problem.New(problem.InvalidValue, "%s: the columns have %d rows, and there are %d vectors", o.Called, r.columns.Rows(), r.n).In("columns")
+	}
 	return r, r.finish(b)
 }
 
-// appendRows writes new rows to a version that changes: ids that are there are refused, and rows without ids get the integers after the greatest
-// that was ever used.
-func (c *Catalog) appendRows(ctx context.Context, v *Version, src *Source, key string) (Info, error) {
-	rows, err := c.readRows(ctx, v, src, key != "")
-	if err != nil {
-		return Info{}, err
+// rowsToAppend reads rows for a version that changes, or may. Of more than are written at once, and of a file with ids that are not read because those
+// of the collection are row numbers, it returns the source instead, durable under
+// names that begin with base, of which a version can be built unless this one changes. The caller discards it, also if there is an error.
+func (c *Catalog) rowsToAppend(ctx context.Context, v *Version, src *Source, base string, keyed bool) (*newRows, *staged, error) {
+	s := &staged{}
+	inMemory := src.Body == nil && src.Path == "" && src.File == ""
+	numbered := v.IDs().Kind() == RowNumbers
+	var rows *newRows
+	var err error
+	if inMemory {
+		rows, err = c.readRows(ctx, v, src, keyed)
+	} else if s, err = c.stage(ctx, base, src, v.Coordinates(), numbered); err == nil && !s.ignored() {
+		rows, err = c.readStaged(ctx, v, src, s)
 	}
+	switch {
+	case err == nil && rows == nil: // they have ids that are not read, and would be from then on
+		return nil, s, nil
+	case err == nil:
+		s.discard()
+		return rows, nil, nil
+	case v.Changes() || !errors.Is(err, errTooMany):
+		return nil, s, err
+	case inMemory:
+		s, err = c.stage(ctx, base, src, v.Coordinates(), numbered)
+		return nil, s, err
+	}
+	return nil, s, nil
+}
+
+// appendRows writes new rows to a version that changes, or becomes one that does: ids that are there are refused, and rows without ids get the
+// integers after the greatest that was ever used.
+func (c *Catalog) appendRows(ctx context.Context, v *Version, src *Source, rows *newRows, key string) (Info, error) {
 	fingerprint := printOf("append", v.o.name, rows.id, src.columns(), src.IDColumn, nil)
 	return c.changeRowsOnce(ctx, key, fingerprint, func() (Info, error) {
+		if !v.Changes() {
+			if err := c.isAt(v.o.name, wanted(ctx)); err != nil {
+				return Info{}, err
+			}
+		}
 		return c.appendNew(ctx, v, rows, key, fingerprint)
 	})
 }
 
 // appendNew is appendRows of rows that were read.
 func (c *Catalog) appendNew(ctx context.Context, v *Version, rows *newRows, key, fingerprint string) (Info, error) {
-	ch := folder.Change{IDs: rows.ids, Rows: rows.values, Rounding: rows.rounding, Only: folder.OnlyNew}
+	ch := folder.Change{IDs: rows.ids, Rows: rows.values, Columns: rows.columns, Rounding: rows.rounding, Only: folder.OnlyNew}
 	if rows.ids != nil {
 		return c.changeRows(ctx, v, ch, rows.warnings, key, fingerprint)
 	}
 	if v.IDs().Kind() == Strings {
 		return Info{}, problem.New(problem.InvalidValue, "the ids of collection %s are strings, and the rows to append have none", v.o.name).In("ids").Within(Strings)
 	}
-	f := v.o.changing
+	if !v.Changes() {
+		ch.IDs = dataset.IDsOf(numbered(uint64(v.o.change.NextID), rows.n))
+		if err := v.o.checkFirst(&ch); err != nil {
+			return Info{}, err
+		}
+	}
+	o, err := c.folderOf(ctx, v)
+	if err != nil {
+		return Info{}, err
+	}
+	defer o.release()
+	f := o.changing
 	f.numbering.Lock()
 	defer f.numbering.Unlock()
 	for {
-		next := max(uint64(v.o.change.NextID), f.Greatest()+1)
+		next := max(uint64(o.change.NextID), f.Greatest()+1)
 		if next > math.MaxInt64-uint64(rows.n) {
 			return Info{}, problem.New(problem.InvalidValue, "there are no integers left for the ids of %d rows", rows.n).In("rows")
 		}
-		numbers := make([]uint64, rows.n)
-		for i := range numbers {
-			numbers[i] = next + uint64(i)
-		}
-		ch.IDs = dataset.IDsOf(numbers)
-		i, err := c.changeRows(ctx, v, ch, rows.warnings, key, fingerprint)
+		ch.IDs = dataset.IDsOf(numbered(next, rows.n))
+		i, err := o.changeBeside(ctx, v, ch, rows.warnings, key, fingerprint)
 		if errors.Is(err, folder.ErrThere) { // a writer took one of the ids meanwhile
 			continue
 		}
@@ -273,35 +335,11 @@ func (c *Catalog) appendNew(ctx context.Context, v *Version, rows *newRows, key,
 	}
 }
 
-// removeFrom deletes the rows of ids, which must all be there, from a version that changes.
-func (c *Catalog) removeFrom(ctx context.Context, v *Version, ids *Keys, key string) (Info, error) {
-	fingerprint := printOf("remove", v.o.name, "", "", "", ids)
-	return c.changeRowsOnce(ctx, key, fingerprint, func() (Info, error) {
-		rows, err := v.rowsToRemove(ids)
-		if err != nil {
-			return Info{}, err
-		}
-		return c.changeRows(ctx, v, folder.Change{IDs: v.now.IDs(rows), Only: folder.OnlyThere}, nil, key, fingerprint)
-	})
-}
-
-// rowsToRemove returns the rows of ids, ascending, each once.
-func (v *Version) rowsToRemove(ids *Keys) ([]int64, error) {
-	if err := ids.refuseMask(v.Len()); err != nil {
-		return nil, err
+// numbered returns n numbers from first on.
+func numbered(first uint64, n int) []uint64 {
+	numbers := make([]uint64, n)
+	for i := range numbers {
+		numbers[i] = first + uint64(i)
 	}
-	rows, err := v.IDs().Rows(ids, "ids")
-	if err != nil {
-		return nil, err
-	}
-	slices.Sort(rows)
-	rows = slices.Compact(rows)
-	switch len(rows) {
-	case 0:
-		return nil, problem.New(problem.InvalidValue, "no ids are given").In("ids")
-	case v.Len():
-		return nil, problem.New(problem.InvalidValue,
-			"these are all %d rows of collection %s, and a collection has one at least: delete it instead", len(rows), v.o.name).In("ids")
-	}
-	return rows, nil
+	return numbers
 }

@@ -44,11 +44,11 @@ func (j *job) digestRows(rec *record, of shelf, sum *tasks.QueryDigest) error {
 		return err
 	}
 	defer r.Close()
-	dataset.KeepRests(r)
+	dataset.KeepGiven(r)
 	rows := make([]float32, max(1, min(rec.Chunk, maxElements/r.Dim()))*r.Dim())
 	for {
 		n, err := r.Read(rows)
-		sum.Add(rows[:n*r.Dim()], dataset.RestsOf(r))
+		sum.Add(rows[:n*r.Dim()], dataset.GivenOf(r))
 		if err == io.EOF {
 			return nil
 		}

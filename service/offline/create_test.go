@@ -46,7 +46,7 @@ func TestSpecs(t *testing.T) {
 		{spec(lines, `,"completion_window":"soon"`), "completion_window", problem.InvalidValue},
 		{spec(lines, `,"completion_window":"61m"`), "completion_window", problem.OverLimit},
 		{spec(lines, `,"completion_window":"-1h"`), "completion_window", problem.InvalidValue},
-		{spec(lines, `,"output_format":"csv"`), "output_format", problem.InvalidValue},
+		{spec(lines, `,"output_format":"tsv"`), "output_format", problem.InvalidValue},
 		{spec(lines, `,"search":[]`), "search", problem.InvalidValue},
 		{spec(lines, `,"metadata":{"`+long+`":"b"}`), "metadata", problem.OverLimit},
 		{spec(lines, `,"metadata":{"a":"`+strings.Repeat("é", 513)+`"}`), "metadata", problem.OverLimit},

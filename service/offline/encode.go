@@ -35,7 +35,11 @@ func (l outLine) respond(dst []byte, status int) []byte {
 // answer appends the line of an answered request.
 func (l outLine) answer(dst []byte, version int64, answers []batch.Answer) []byte {
 	dst = l.respond(l.appendHead(dst), 200)
-	dst = wire.AppendAnswer(dst, version, 0, &batch.Response{Answers: answers}, l.request.search, l.request.shelf.naming())
+	of, writes := l.request.shelf.state()
+	if writes != nil { // what the version is a copy of
+		version = of
+	}
+	dst = wire.AppendAnswer(dst, version, writes, 0, &batch.Response{Answers: answers}, l.request.search, l.request.shelf.naming())
 	return append(dst, "},\"error\":null}\n"...)
 }
 

@@ -43,6 +43,8 @@ type shelf interface {
 	// rows returns the row numbers of the ids that a request lists; nil for a nil list.
 	rows(l *wire.IDList, field string) ([]int64, error)
 	naming() wire.Naming
+	// state is which version the vectors are, and how many writes it had seen if it changes by rows, else nil.
+	state() (version int64, writes *uint64)
 	// shard describes the vectors, as answers state it.
 	shard() tasks.Shard
 	release()
@@ -144,6 +146,8 @@ func (u inUse) metric() collection.Metric { return u.v.Collection().Metric }
 
 func (u inUse) shard() tasks.Shard { return u.of() }
 
+func (u inUse) state() (version int64, writes *uint64) { return u.v.State() }
+
 func (u inUse) release() { u.v.Release() }
 
 func (u inUse) Search(ctx context.Context, req batch.Request) (*batch.Response, error) {
@@ -178,7 +182,7 @@ func (u inUse) naming() wire.Naming {
 	case catalog.Integers:
 		naming.Int = ids.Int
 	case catalog.Strings:
-		naming.Name, naming.Digits = ids.Name, ids.Digits()
+		naming.Name, naming.Digits = ids.Name, ids.Digits
 	}
 	return naming
 }

@@ -170,9 +170,10 @@ func (a *atlas) use(_ context.Context, name string, version int64) (shelf, error
 func (s *atlasShelf) dim() int { return dim }
 func (s *atlasShelf) len() int { return s.engine.Collection().N }
 
-func (s *atlasShelf) coordinates() []string { return nil }
-func (s *atlasShelf) naming() wire.Naming   { return s.ids }
-func (s *atlasShelf) release()              { s.uses.Done() }
+func (s *atlasShelf) coordinates() []string   { return nil }
+func (s *atlasShelf) naming() wire.Naming     { return s.ids }
+func (s *atlasShelf) state() (int64, *uint64) { return 0, nil }
+func (s *atlasShelf) release()                { s.uses.Done() }
 
 func (s *atlasShelf) Search(ctx context.Context, req batch.Request) (*batch.Response, error) {
 	if s.before != nil {

@@ -207,7 +207,7 @@ func (s *rows) Next(ctx context.Context) (next rowChunk, n int, err error) {
 		}
 		got, err := s.r.Read(buf[n*dim : at*dim])
 		if s.digest != nil {
-			s.digest.Add(buf[n*dim:(n+got)*dim], dataset.RestsOf(s.r))
+			s.digest.Add(buf[n*dim:(n+got)*dim], dataset.GivenOf(s.r))
 		}
 		n += got
 		next.changes = append(next.changes, dataset.RowChanges(s.r)...)
@@ -272,7 +272,7 @@ func (j *job) countRows(rec *record) (count rowCount, err error) {
 	}
 	digest := tasks.NewQueryDigest(c.dim())
 	if c.origin() == nil {
-		dataset.KeepRests(s.r)
+		dataset.KeepGiven(s.r)
 		s.digest = digest
 	}
 	for {

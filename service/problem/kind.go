@@ -23,6 +23,7 @@ const (
 	OverLimit         Kind = "over-limit"
 	Unauthorized      Kind = "unauthorized"
 	Forbidden         Kind = "forbidden"
+	ReadOnly          Kind = "read-only"
 	UnknownCollection Kind = "unknown-collection"
 	UnknownFile       Kind = "unknown-file"
 	UnknownBatch      Kind = "unknown-batch"
@@ -79,6 +80,7 @@ func meanings() []meaning {
 		{OverLimit, http.StatusBadRequest, "A limit of the server is exceeded"},
 		{Unauthorized, http.StatusUnauthorized, "A valid bearer token is required"},
 		{Forbidden, http.StatusForbidden, "This is not permitted"},
+		{ReadOnly, http.StatusForbidden, "The server is read-only"},
 		{UnknownCollection, http.StatusNotFound, "Unknown collection"},
 		{UnknownFile, http.StatusNotFound, "Unknown file"},
 		{UnknownBatch, http.StatusNotFound, "Unknown batch"},

@@ -16,14 +16,14 @@ import (
 type Naming struct {
 	Int  func(row int64) int64
 	Name func(row int64) string
-	// Digits says that the texts of Name are whole numbers from 0 to 2^64-1 throughout.
-	Digits bool
+	// Digits reports whether the texts of Name are whole numbers from 0 to 2^64-1 throughout; nil: they are not.
+	Digits func() bool
 	// Metric is that of the collection, whose scores answers state.
 	Metric collection.Metric
 }
 
 // Whole reports whether ids are whole numbers in files.
-func (n Naming) Whole() bool { return n.Name == nil || n.Digits }
+func (n Naming) Whole() bool { return n.Name == nil || n.Digits != nil && n.Digits() }
 
 // Textual reports whether ids are strings.
 func (n Naming) Textual() bool { return n.Name != nil }
@@ -44,12 +44,12 @@ func (n Naming) ID(row int64) int64 {
 //	  {"ids":[],"scores":[],"complete":false,"guarantee":"bound","delta":0,"open_bound":17.25}],
 //	 "warnings":["k 10 cut to the 2 vectors there are"]}
 //
-// Optional members: covers before results, if s has it, and with it "id_kind":"row" if ids are row numbers; rows, scores64, certificate and rounds if s includes them, open_bound if an
+// Optional members: writes after version, if it changes by rows; covers before results, if s has it, and with it "id_kind":"row" if ids are row numbers; rows, scores64, certificate and rounds if s includes them, open_bound if an
 // answer is not complete and a bound is known, warnings if there are any. If the metric is l2,
 // scores are squared distances and open_bound is half of one, negated. Numbers have the fewest
 // digits that determine the float32, of scores64 the float64; those that are not finite are null.
-func AppendAnswer(dst []byte, version int64, took time.Duration, resp *batch.Response, s *Search, ids Naming) []byte {
-	dst = AppendOpening(dst, version, took, s.Covers, ids)
+func AppendAnswer(dst []byte, version int64, writes *uint64, took time.Duration, resp *batch.Response, s *Search, ids Naming) []byte {
+	dst = AppendOpening(dst, version, writes, took, s.Covers, ids)
 	for j := range resp.Answers {
 		dst = AppendResult(dst, j, &resp.Answers[j], s, ids)
 	}
@@ -57,11 +57,14 @@ func AppendAnswer(dst []byte, version int64, took time.Duration, resp *batch.Res
 }
 
 // AppendOpening appends the part of an answer before its results; covers is what it states that it covers, one
-// JSON object, or nil. With it id_kind is "row" if ids are row numbers, which answers over other vectors have too.
-func AppendOpening(dst []byte, version int64, took time.Duration, covers json.RawMessage, ids Naming) []byte {
+// JSON object, or nil. writes is how many a version had seen that changes by rows, else nil. With covers id_kind is "row" if ids are row numbers, which answers over other vectors have too.
+func AppendOpening(dst []byte, version int64, writes *uint64, took time.Duration, covers json.RawMessage, ids Naming) []byte {
 	dst = AppendVersion(append(dst, '{'))
 	dst = append(dst, `,"version":`...)
 	dst = strconv.AppendInt(dst, version, 10)
+	if writes != nil {
+		dst = strconv.AppendUint(append(dst, `,"writes":`...), *writes, 10)
+	}
 	dst = append(dst, `,"took_ms":`...)
 	dst = AppendDouble(dst, float64(took)/float64(time.Millisecond))
 	dst = appendCovers(append(dst, ','), covers)

@@ -74,7 +74,7 @@ func TestAppendAnswer(t *testing.T) {
 			`{"ids":[],"scores":[],"complete":false,"guarantee":"bound","delta":0,"rounds":[]}],"warnings":["k 10 cut to \"2\""]}`},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			got := AppendAnswer([]byte("x"), 12, 1500*time.Microsecond, response(), &x.s, x.ids)
+			got := AppendAnswer([]byte("x"), 12, nil, 1500*time.Microsecond, response(), &x.s, x.ids)
 			if !json.Valid(got[1:]) {
 				t.Error("not JSON")
 			}
@@ -83,7 +83,7 @@ func TestAppendAnswer(t *testing.T) {
 			}
 		})
 	}
-	if got := AppendAnswer(nil, 1, 0, &batch.Response{}, &Search{}, Naming{}); string(got) != `{"answers_version":2,"version":1,"took_ms":0,"results":[]}` {
+	if got := AppendAnswer(nil, 1, nil, 0, &batch.Response{}, &Search{}, Naming{}); string(got) != `{"answers_version":2,"version":1,"took_ms":0,"results":[]}` {
 		t.Errorf("%s", got)
 	}
 }
@@ -140,7 +140,7 @@ func TestNotFinite(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	r := &batch.Response{Answers: []batch.Answer{{IDs: []int64{1}, Scores: []float32{float32(nan)}, Certificate: batch.Certificate{
 		StoppedBy: batch.Deadline, Delta: nan, Threshold: &nan, OpenBound: &inf, Predicted: inf, Looks: []batch.LookRecord{{Alpha: nan}}}}}}
-	got := AppendAnswer(nil, 1, 1, r, &Search{Certificate: true, Rounds: true}, Naming{})
+	got := AppendAnswer(nil, 1, nil, 1, r, &Search{Certificate: true, Rounds: true}, Naming{})
 	if !json.Valid(got) {
 		t.Errorf("%s", got)
 	}

@@ -110,7 +110,7 @@ func BenchmarkAppendAnswer(b *testing.B) {
 			var dst []byte
 			b.ReportAllocs()
 			for b.Loop() {
-				dst = AppendAnswer(dst[:0], 1, time.Millisecond, r, &x.s, Naming{})
+				dst = AppendAnswer(dst[:0], 1, nil, time.Millisecond, r, &x.s, Naming{})
 			}
 			b.ReportMetric(float64(len(dst))/benchRows, "bytes/query")
 		})

@@ -42,11 +42,11 @@ func digestNPY(sum *tasks.QueryDigest, body []byte, dim int) error {
 		return badNPY(err)
 	}
 	defer m.Close()
-	dataset.KeepRests(m)
+	dataset.KeepGiven(m)
 	rows := make([]float32, max(1, npyChunk/4/dim)*dim)
 	for {
 		n, err := m.Read(rows)
-		sum.Add(rows[:n*dim], dataset.RestsOf(m))
+		sum.Add(rows[:n*dim], dataset.GivenOf(m))
 		if errors.Is(err, io.EOF) {
 			return nil
 		}

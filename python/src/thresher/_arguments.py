@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from thresher import _worker
+from thresher import _fetch, _worker
 from thresher._forms import ambiguous, refuse_truth
 
 __all__ = [
@@ -185,19 +185,28 @@ def present_file(path: Any, argument: str) -> str:
     return name
 
 
+def local_name(path: Any) -> str:
+    """Return the absolute path of a file, which is fetched if it is at a URL."""
+    return _fetch.fetched(path) if _fetch.is_url(path) else file_name(path)
+
+
 def vector_files(path: Any) -> str:
     """Return the absolute paths of files of vectors, of a folder or of a pattern, separated by commas."""
     if isinstance(path, (list, tuple)):
-        names = [file_name(part) for part in path]
+        names = [local_name(part) for part in path]
         if not names:
             raise ValueError("path: an empty list, expected the paths of files")
         if comma := next((name for name in names if "," in name and len(names) > 1), None):
             raise ValueError(f"path: {comma} has a comma, and is one of several files; rename it, or name its folder")
         several = True
     else:
-        whole_name = file_name(path)
-        several = "," in whole_name and not os.path.exists(whole_name)
-        names = [file_name(part) for part in os.fsdecode(path).split(",")] if several else [whole_name]
+        whole_name = "" if _fetch.is_url(path) else file_name(path)
+        several = "," in (whole_name or path) and not os.path.exists(whole_name or path)
+        names = (
+            [local_name(part) for part in os.fsdecode(path).split(",")]
+            if several
+            else [whole_name or _fetch.fetched(path)]
+        )
     for name in names:
         if not os.path.exists(name) and not any(mark in name for mark in "*?["):
             raise FileNotFoundError(errno.ENOENT, "path: there is no such file", name)

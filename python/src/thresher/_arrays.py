@@ -132,8 +132,9 @@ def _of_objects(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     like = column[0]
     if type(like) is np.ndarray and like.dtype.kind in "fiub":
         kind, shape = like.dtype, like.shape
-        if all(type(v) is np.ndarray and v.dtype == kind and v.shape == shape for v in column):  # nothing to convert
-            return np.stack(column.tolist())
+        values = column.tolist()
+        if set(map(type, values)) == {np.ndarray} and {(v.dtype, v.shape) for v in values} == {(kind, shape)}:
+            return np.concatenate(values).reshape(len(values), -1)  # nothing to convert
     parts = []
     for row, value in enumerate(column):
         part = plain(value, f"{name}: row {row}")

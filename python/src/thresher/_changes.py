@@ -26,7 +26,7 @@ class Changes:
         self._count = count  # of what was built
         self._numbers: Rows = np.arange(count)  # of the rows
         self._next = count
-        self._written: dict[int, npt.NDArray[np.float32]] = {}  # the last of each number that is left
+        self._written: dict[int, npt.NDArray[Any]] = {}  # the last of each number that is left
         self.rounding: dict[str, Any] = {}  # field of the call that writes them again
         self._known: dict[Any, int] | None = None  # the numbers of ids
 
@@ -42,7 +42,7 @@ class Changes:
     def write(
         self,
         rows: Rows,
-        vectors: npt.NDArray[np.float32],
+        vectors: npt.NDArray[Any],
         added: npt.NDArray[Any] | None,
         rounding: dict[str, Any],
     ) -> None:

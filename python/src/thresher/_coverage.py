@@ -131,10 +131,8 @@ def digest(rows: npt.NDArray[Any]) -> str:
         block = rows[start : start + step]
         narrow = np.add(block, 0, dtype=np.float32, casting="unsafe")  # no -0
         if block.dtype.kind in "fiu" and block.dtype.itemsize > 2 and block.dtype != np.float32:
-            wide = block.astype(np.float64)
-            lacking = (wide - narrow).astype(np.float32)
-            if (long := lacking.any(axis=1)).any():
-                wide = narrow.astype(np.float64) + lacking
+            wide = np.add(block, 0, dtype=np.float64, casting="unsafe")
+            if (long := (wide != narrow).any(axis=1)).any():
                 for row, is_wide in enumerate(long.tolist()):
                     found.update(_bytes(8, wide[row : row + 1]) if is_wide else _bytes(4, narrow[row : row + 1]))
                 continue

@@ -697,12 +697,8 @@ class Index:
             arrays["filter_lims"], arrays["filter"], arrays["filter_of"] = each
         elif isinstance(filter, (str, dict)):
             arrays["filter"] = self._selected(filter)
-        elif type(filter).__module__.startswith("polars") and type(filter).__name__ == "Expr":
-            raise TypeError(
-                "filter: an expression of polars says nothing without its frame; frame.select(expression).to_series() "
-                "is a mask"
-            )
         elif filter is not None:
+            _refuse_frameless(filter)
             if (mask := _arrays.mask_of(filter, "filter", (len(self),))) is not None:
                 arrays["mask"] = np.ascontiguousarray(mask)
             else:
@@ -753,6 +749,14 @@ class Index:
         lims = np.zeros(len(lists) + 1, np.int64)
         np.cumsum([len(rows) for rows in lists], out=lims[1:])
         return lims, np.concatenate(lists) if lists else np.empty(0, np.int64), of
+
+    def _taking_part(self, filter: Filter | None) -> dict[str, npt.NDArray[np.int64]]:
+        """Return the rows that a filter allows, ascending, as an array of a call; nothing without a filter."""
+        if filter is None:
+            return {}
+        _refuse_frameless(filter)
+        rows = self._selected(filter) if isinstance(filter, (str, dict)) else self._filter_of(filter)
+        return {"filter": np.unique(rows)}
 
     def _filter_of(self, part: Any) -> npt.NDArray[np.int64]:
         """Return the rows of a mask or of ids, the filter of one query."""
@@ -1069,7 +1073,16 @@ class Index:
         ...     replaced, index.search([0, 1, 0], 2).ids.tolist(), index.ids.tolist()
         (1, [['b', 'd']], ['b', 'c', 'd'])
         """
-        given = _arrays.given(vectors, "vectors", self.dim or None, columns=self._columns, origin=self._origin)
+        given = _arrays.given(
+            vectors,
+            "vectors",
+            self.dim or None,
+            columns=self._columns,
+            origin=self._origin,
+            float64=self.dtype == "float64",
+        )
+        if self.dtype == "float64":  # of which all values are
+            given = given._replace(rows=_narrow.fitted(given.rows, "float64", "vectors"))
         own = _ids.checked_ids(ids, len(given.rows))
         if own is None:
             raise TypeError("ids: None; each vector needs one")
@@ -1081,8 +1094,7 @@ class Index:
         if self._closed:
             raise ValueError("index: closed")
         if self._rebuilt():
-            what = "columns" if self.columns else f"vectors of {self._info['dtype']}"
-            raise ValueError(f"index: it has {what}, which `add` and `remove` write and `upsert` does not")
+            raise ValueError("index: it has columns, which `add` and `remove` write and `upsert` does not")
         if len(own) == 0:
             return 0
         kind = "i" if self._ids is None else self._ids.dtype.kind
@@ -1093,7 +1105,7 @@ class Index:
         rows = changes.rows_of(self._ids, own)
         order, rows = _changes.places(rows, own, self._ids, len(self))
         if len(self) == 0:
-            first = _worker.empty(given.rows.shape, np.float32)
+            first = _worker.empty(given.rows.shape, given.rows.dtype)
             first[:] = given.rows[order]
             self._replace(first, None if self._ids is None else own, None, None, _rounding(given))
             return 0
@@ -1103,13 +1115,13 @@ class Index:
         return replaced
 
     def _rebuilt(self) -> bool:
-        """Return whether a change builds the index anew: segments have neither columns nor float64."""
-        return bool(self.columns) or self._info["dtype"] == "float64"
+        """Return whether a change builds the index anew: an upsert has no columns for segments."""
+        return bool(self.columns)
 
     def _write(
         self,
         rows: npt.NDArray[np.int64],
-        vectors: npt.NDArray[np.float32],
+        vectors: npt.NDArray[Any],
         added: npt.NDArray[Any] | None,
         given: _narrow.Given,
     ) -> None:
@@ -1143,7 +1155,7 @@ class Index:
             return
         if len(gone) == len(self):
             raise ValueError(f"ids: all {len(self)} vectors; an index has at least one")
-        if self._rebuilt() or (self._history is None and self._info["dtype"] != "float32"):
+        if self._rebuilt() or (self._history is None and self.dtype not in ("float32", "float64")):
             keep = np.ones(len(self), bool)
             keep[gone] = False
             kept = None if self._ids is None else self._ids[keep]
@@ -1263,7 +1275,8 @@ class Index:
             A folder, a pattern such as ``part-*.parquet``, names separated by commas, and a list stand
             for several files of one format, dimension and type, which are read one after the other, and
             whose ids are all different. Files of a folder or a pattern are in the order of their names
-            (part-2 before part-10).
+            (part-2 before part-10). A URL that fsspec opens (``s3://``, ``gs://``, ``https://`` ..) is fetched to
+            a cache, the folder THRESHER_CACHE or else that of the user, unless the same version is there.
         metric, basis, seed
             Of vectors, which need a metric; a saved index has its own, and others are refused.
         dtype : {"float32", "float64"}, optional
@@ -1347,6 +1360,15 @@ class Index:
         rows = None if self._rows is None else np.asarray(self._rows)
         given = (self._ids, self._columns, self._origin, self._rounded)
         return _restored, (self._settings, self._path, rows, *given, self._history, self._kept)
+
+
+def _refuse_frameless(filter: Any) -> None:
+    """Refuse an expression of polars, which needs a frame."""
+    if type(filter).__module__.startswith("polars") and type(filter).__name__ == "Expr":
+        raise TypeError(
+            "filter: an expression of polars says nothing without its frame; frame.select(expression).to_series() "
+            "is a mask"
+        )
 
 
 @contextmanager

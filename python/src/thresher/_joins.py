@@ -14,6 +14,7 @@ from thresher._arguments import (
     Deadline,
     Device,
     DType,
+    Filter,
     Method,
     Metric,
     Published,
@@ -62,6 +63,7 @@ def neighbours(
     device: Device = "auto",
     progress: Progress = None,
     deadline: Deadline = None,
+    filter: Filter | None = None,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.floating[Any]], dict[str, Any], str]:
     """Return lims (n + 1,), rows and scores of the neighbours of each vector, a certificate and the metric."""
     index, own = as_index(vectors, metric, dtype=dtype, seed=seed, device=device, progress=progress, deadline=deadline)
@@ -77,7 +79,7 @@ def neighbours(
             fields["published"] = published_options(published)
         if join is not None:
             fields[{"union": "symmetric", "mutual": "mutual"}[join]] = True
-        reply, out = index._call("graph", fields, progress=progress, deadline=deadline)
+        reply, out = index._call("graph", fields, index._taking_part(filter), progress=progress, deadline=deadline)
         _warn(reply)
         scores = out["scores64" if flag(scores64, "scores64") else "scores"]
         if flag(distances, "distances"):
@@ -115,6 +117,7 @@ def knn_graph(
     deadline: Deadline = None,
     published: Published | None = None,
     join: Literal["union", "mutual"] | None = None,
+    filter: Filter | None = None,
 ) -> csr_matrix:
     """Return the graph of the k nearest neighbours of each vector among the others.
 
@@ -141,11 +144,14 @@ def knn_graph(
         Hold the scores in float64, before they are rounded to float32. One of them, given back as
         ``min_score`` or ``max_distance`` of a search for its row, finds its neighbour. (In `pairs` a cosine
         may differ in its last bit, by which of two rows is the query.)
+    filter : str, dict, bool array (n,) or sequence of ids, optional
+        Which vectors take part, as of `Index.search`; an expression is for an Index with columns. The others have
+        rows without neighbours, and are no neighbours.
 
     Returns
     -------
     scipy.sparse.csr_matrix of float32, or float64, (n, n)
-        A graph that is not symmetric has in each row has k entries, best first; call ``sort_indices()`` for what needs
+        A graph that is not symmetric has in each row k entries, best first; call ``sort_indices()`` for what needs
         columns in order. Distances of 0 are stored.
 
     Raises
@@ -170,6 +176,7 @@ def knn_graph(
         device=device,
         progress=progress,
         deadline=deadline,
+        filter=filter,
     )
     n = len(lims) - 1
     return sparse.csr_matrix((scores, rows, lims), shape=(n, n))
@@ -271,6 +278,7 @@ def pairs(
     progress: Progress = None,
     deadline: Deadline = None,
     most: int | None = None,
+    filter: Filter | None = None,
 ) -> Pairs:
     """Return all pairs of vectors that score at least so much: near duplicates, record linkage.
 
@@ -291,6 +299,9 @@ def pairs(
         most delta.
     max_pairs : int, optional
         More pairs than this are an error, before they fill the memory. `most` is its former name.
+    filter : str, dict, bool array (n,) or sequence of ids, optional
+        Which of the vectors, but not of others, are in pairs, as of `Index.search`; an expression is for an Index
+        with columns.
 
     Returns
     -------
@@ -310,7 +321,7 @@ def pairs(
         }
         if max_pairs is not None:
             fields["max_pairs"] = whole(max_pairs, "max_pairs")
-        arrays: dict[str, npt.NDArray[Any]] = {}
+        arrays: dict[str, npt.NDArray[Any]] = {**index._taking_part(filter)}
         columns = len(index)
         if others is not None:
             given = index._asked(others, "others", one=False)

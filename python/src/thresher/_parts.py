@@ -7,6 +7,7 @@ way it has ``building.json``, what is to be built; a folder with one lacks segme
 from __future__ import annotations
 
 import errno
+import glob
 import hashlib
 import json
 import logging
@@ -55,15 +56,22 @@ def _natural(path: str) -> list[Any]:
     return [int(piece) if piece.isdigit() else piece for piece in re.split(r"(\d+)", path)]
 
 
+def _matched(name: str, local: bool) -> list[str]:
+    """Return the files of a pattern such as ``part-*.parquet``, of this machine; other names as they are."""
+    if not local or "://" in name or os.path.exists(name) or not any(mark in name for mark in "*?["):
+        return [name]
+    return sorted(glob.glob(name, recursive=True), key=_natural) or [name]
+
+
 def find_files(
     source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     suffix: str,
     argument: str,
     filesystem: FileSystem | None = None,
 ) -> tuple[FileSystem, list[Any]]:
-    """Return the file system and the files (`pyarrow.fs.FileInfo`) of paths: files, and folders with all below them.
+    """Return the file system and the files (`pyarrow.fs.FileInfo`) of paths: files, patterns and folders.
 
-    Files of a folder are those that end in suffix and begin with neither ``.`` nor ``_``, in the order of their
+    Files of a folder are all below it that end in suffix and begin with neither ``.`` nor ``_``, in the order of their
     names.
 
     Raises
@@ -73,16 +81,20 @@ def find_files(
     """
     from pyarrow import fs
 
-    given = [source] if isinstance(source, (str, os.PathLike)) else list(source)
+    paths = [source] if isinstance(source, (str, os.PathLike)) else source
+    if not isinstance(paths, (list, tuple)):
+        raise TypeError(
+            f"{argument}: {type(source).__name__}, expected the path of a file or folder, or a list of these"
+        )
+    given = [name for path in paths for name in _matched(os.fspath(path), filesystem is None)]
     if not given:
         raise ValueError(f"{argument}: an empty list, expected paths")
     found: list[Any] = []
     system: FileSystem | None = None
-    for path in given:
-        name = os.fspath(path)
+    for name in given:
         own, within = _opened(name, filesystem)
         if system is not None and own != system:
-            raise ValueError(f"{argument}: {name} is in another file system than {os.fspath(given[0])}")
+            raise ValueError(f"{argument}: {name} is in another file system than {given[0]}")
         system = own
         info = own.get_file_info(within)
         if info.type == fs.FileType.NotFound:
@@ -273,6 +285,8 @@ class Build:
             full += shape[0]
         self.files = [[f.path, f.size, f.mtime_ns] for f in files]
         self.out, self.folder = _opened(os.fspath(out), filesystem)
+        if self.out.get_file_info(self.folder).type == fs.FileType.File:
+            raise NotADirectoryError(errno.ENOTDIR, "out: it is a file, expected a folder", self.folder)
         plan = self._stated()
         there = self.out.get_file_info(fs.FileSelector(self.folder, allow_not_found=True))
         names = {os.path.basename(f.path) for f in there}

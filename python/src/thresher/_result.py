@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import warnings
@@ -276,7 +277,8 @@ class Result(_Certified):
         Parameters
         ----------
         path : path
-            Ending in ``.npz``, or in ``.parquet``, which needs pyarrow.
+            Ending in ``.npz``, in ``.parquet``, which needs pyarrow, or in ``.csv``, which has a row for each
+            query and vector.
         overwrite : bool
             Whether a file that exists is replaced.
 
@@ -286,8 +288,8 @@ class Result(_Certified):
             If the file exists, or cannot be written.
         """
         name = os.fspath(path)
-        if not name.endswith((".npz", ".parquet")):
-            raise ValueError(f"path: {name} ends in neither .npz nor .parquet")
+        if not name.endswith((".npz", ".parquet", ".csv")):
+            raise ValueError(f"path: {name} ends in none of .npz, .parquet, .csv")
         if not overwrite and os.path.lexists(name):
             raise FileExistsError(f"path: {name} exists; overwrite=True replaces it")
         part = name + ".part"
@@ -296,10 +298,40 @@ class Result(_Certified):
             import pyarrow.parquet
 
             pyarrow.parquet.write_table(table, part)
+        elif name.endswith(".csv"):
+            with open(part, "w", encoding="utf-8", newline="") as f:
+                csv.writer(f, lineterminator="\n").writerows(self._lines())
         else:
-            with open(part, "wb") as f:
-                np.savez(f, **self._arrays())  # type: ignore[arg-type]
+            with open(part, "wb") as arrays:
+                np.savez(arrays, **self._arrays())  # type: ignore[arg-type]
         os.replace(part, name)
+
+    def _lines(self) -> Iterator[list[Any]]:
+        """Yield the lines of a CSV of answers: docs/uses.md, "Files of answers"."""
+        named, asked = self._own_ids, self.query_ids is not None
+        there = ~np.isnan(self.scores64)
+        placed = named and bool((self.rows[there] >= 0).all())
+        covers = None if self.covers is None else json.dumps(self.covers, separators=(",", ":"))
+        work = ("pulls", "exact", "complete", "guarantee", "delta", "epsilon", "answers_version")
+        yield [
+            *("query", *["query_id"] * asked, "rank", "id", *["row"] * placed, "score", "score64", "count", *work),
+            *["id_kind"] * (not named),
+            *["covers"] * (covers is not None),
+        ]
+        first = True
+        for j, c in enumerate(self.certificates):
+            found = np.flatnonzero(there[j])
+            promise = [str(bool(c["exact"])).lower(), str(bool(self.complete[j])).lower(), c["guarantee"]]
+            answer = [len(found), int(c["pulls"]), *promise, float(c["delta"]), float(c["epsilon"]), ANSWERS_VERSION]
+            query = [j] if self.query_ids is None else [j, self.query_ids[j]]
+            for i in found if len(found) else [None]:
+                line = [*query, "", "", *[""] * placed, "", ""]
+                if i is not None:
+                    row = [int(self.rows[j, i])] * placed
+                    line = [*query, i + 1, self.ids[j, i], *row, str(self.scores[j, i]), float(self.scores64[j, i])]
+                about = [] if covers is None else [covers if first else ""]
+                first = False
+                yield [*line, *answer, *["row"] * (not named), *about]
 
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the arrays of an npz of answers, by their names: docs/uses.md, "Files of answers"."""

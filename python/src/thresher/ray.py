@@ -286,8 +286,8 @@ def pairs(
     for name, value in (("min_score", min_score), ("max_distance", max_distance)):
         if value is not None:
             asked[name] = number(value, name)
-    if len(asked) < 3:
-        raise ValueError("min_score: none is given, nor max_distance")
+    if len(asked) != 3:
+        raise ValueError("min_score: one of it and max_distance is needed")
     return _walked(
         FindPairs,
         queries,
@@ -468,6 +468,10 @@ def _read(path: Any, columns: _Columns, named: list[str]) -> ray.data.Dataset:
 
     from thresher._parts import find_files
 
+    if not isinstance(path, (str, os.PathLike, list, tuple)):
+        raise TypeError(
+            f"queries: {type(path).__name__}, expected a Dataset, such as ray.data.from_arrow makes, or paths"
+        )
     system, files = find_files(path, ".parquet", "queries")
     with system.open_input_file(files[0].path) as f:
         try:

@@ -258,6 +258,10 @@ def test_builds_are_checked_before_tasks(tmp_path, data, x, no_tasks):
     def build(source, out=tmp_path / "out", **named):
         return lambda: thresher.ray.build(source, out, **{"metric": "cosine", **named})
 
+    refused(
+        build(data / "vectors" / "part-[5].parquet", out=data / "vectors" / "part-5.parquet"), OSError, "out", "file"
+    )
+    refused(build(data / "vectors" / "part-[xy].parquet"), FileNotFoundError, "source", "[xy]")
     refused(build(data / "vectors", metric="near"), ValueError, "metric", "near")
     refused(build(data / "nowhere"), FileNotFoundError, "source", "nowhere")
     refused(build(data / "segments"), FileNotFoundError, "source", "no files .parquet")
@@ -282,6 +286,7 @@ def test_what_ray_has_is_checked(data):
     refused(lambda: thresher.ray.knn(queries, segments, num_cpus=8), ValueError, "num_cpus: 8", "than the 3")
     refused(lambda: thresher.ray.knn(queries, segments, vector="v"), ValueError, "vector", "'v'", "id, vector, seen")
     refused(lambda: thresher.ray.knn(queries, segments, exclude="not"), ValueError, "exclude", "'not'", "seen")
+    refused(lambda: thresher.ray.knn(np.ones((2, DIM)), segments), TypeError, "queries: ndarray", "Dataset")
     wrong = ray.data.from_arrow(pa.table({"id": [1], "vector": fixed(np.ones((1, 7), np.float32))}))
     refused(lambda: thresher.ray.knn(wrong, segments), ValueError, "vectors of 7 values", "24")
     hidden = ray.data.range(5).map(lambda row: {"id": row["id"], "v": [1.0] * DIM})  # its columns are not known before

@@ -1,0 +1,76 @@
+package batch_test
+
+import (
+	"context"
+	"io"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"thresher/batch"
+	"thresher/collection"
+	"thresher/cpu"
+	"thresher/internal/vectors"
+)
+
+// streamed is rows as a collection.Source.
+type streamed struct {
+	rows []float32
+	dim  int
+}
+
+func (s *streamed) Dim() int { return s.dim }
+
+func (s *streamed) Read(dst []float32) (int, error) {
+	n := copy(dst[:len(dst)/s.dim*s.dim], s.rows) / s.dim
+	if s.rows = s.rows[n*s.dim:]; len(s.rows) == 0 {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// TestReadAhead: reading rows ahead changes neither answers nor the work for them.
+func TestReadAhead(t *testing.T) {
+	const n, dim, m = 3000, 128, 40
+	rows := vectors.Embeddings(vectors.Rand(1), n+m, dim)
+	path := filepath.Join(t.TempDir(), "c.thresher")
+	b := cpu.New(cpu.Options{Threads: 2})
+	defer b.Close()
+	var want []*batch.Response
+	for _, ahead := range []bool{false, true} {
+		var c *collection.Collection
+		var err error
+		if ahead {
+			c, err = collection.Open(path)
+		} else {
+			c, err = collection.Create(context.Background(), path, &streamed{rows[:n*dim], dim}, false, &collection.Options{Metric: collection.Cosine})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if ahead {
+			if c.ReadAhead(); !c.ReadsAhead() {
+				t.Skip("mappings are not aligned here")
+			}
+		}
+		e, err := batch.Open(context.Background(), c, b, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		for at, req := range []batch.Request{{K: 10, Method: batch.Certain}, {K: 3, Method: batch.Adaptive}, {K: 400, Method: batch.Certain}, {MinScore: new(.3), Method: batch.Certain}} {
+			req.Queries, req.SearchScores = rows[n*dim:], true
+			got, err := e.Search(context.Background(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !ahead {
+				want = append(want, got)
+			} else if diff := cmp.Diff(want[at].Answers, got.Answers); diff != "" {
+				t.Errorf("request %d: %s", at, diff)
+			}
+		}
+	}
+}

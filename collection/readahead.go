@@ -1,0 +1,37 @@
+package collection
+
+import (
+	"os"
+	"slices"
+	"unsafe"
+)
+
+// ReadAhead says that the rows of a mapped file are not all in memory, since they take more than there is: ReadRowsAhead then begins to read
+// those that are named. It is called before searches; of rows in memory it does nothing.
+func (c *Collection) ReadAhead() {
+	b := c.Vectors.Bytes()
+	c.ahead = c.unmap != nil && len(b) > 0 && uintptr(unsafe.Pointer(unsafe.SliceData(b)))%uintptr(os.Getpagesize()) == 0
+}
+
+// ReadsAhead reports whether ReadRowsAhead does anything.
+func (c *Collection) ReadsAhead() bool { return c.ahead }
+
+// ReadRowsAhead has the system begin to read the rows of these numbers, in the order in which they are in the file, and does not wait for
+// them. It sorts rows.
+func (c *Collection) ReadRowsAhead(rows []uint32) {
+	if !c.ahead {
+		return
+	}
+	slices.Sort(rows)
+	all, size, page := c.Vectors.Bytes(), c.Dim*c.Elem().Size(), os.Getpagesize()
+	from, to := 0, 0 // what is about to be read
+	for _, row := range rows {
+		lo, hi := int(row)*size/page*page, min((int(row+1)*size+page-1)/page*page, len(all))
+		if lo > to {
+			startReading(all[from:to])
+			from = lo
+		}
+		to = max(to, hi)
+	}
+	startReading(all[from:to])
+}

@@ -1,0 +1,386 @@
+package fetch
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"thresher/internal/atomicfile"
+	"thresher/internal/filelock"
+)
+
+// Options say where a cache is. The zero value is the cache of the user.
+type Options struct {
+	// Folder is the cache; "" is Default().
+	Folder string
+	// Progress, if not nil, is told how many bytes of a name's files are there, and how many they have, -1 if a server does
+	// not say; from any goroutine, one call at a time.
+	Progress func(done, total int64)
+	// Transport, if not nil, sends the requests.
+	Transport http.RoundTripper
+}
+
+// Cache is a folder of files that were fetched. Several processes may use one. It is safe for concurrent use.
+type Cache struct {
+	folder    string
+	o         Options
+	transport http.RoundTripper
+
+	opening sync.Mutex
+	sources map[string]source // by the kinds of locations
+}
+
+// Default returns the folder of the user's cache.
+func Default() (string, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("no folder is known for a cache: %w", err)
+	}
+	return filepath.Join(dir, "thresher", "objects"), nil
+}
+
+// Open returns the cache of a folder, which is made when something is fetched.
+func Open(o Options) (*Cache, error) {
+	folder := o.Folder
+	if folder == "" {
+		var err error
+		if folder, err = Default(); err != nil {
+			return nil, err
+		}
+	}
+	folder, err := filepath.Abs(folder)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cache{folder: folder, o: o, transport: o.Transport, sources: map[string]source{}}
+	if c.transport == nil {
+		own := http.DefaultTransport.(*http.Transport).Clone()
+		own.ResponseHeaderTimeout, own.DisableCompression = patience, true
+		c.transport = own
+	}
+	return c, nil
+}
+
+// Close closes idle connections. Files stay.
+func (c *Cache) Close() {
+	if t, ok := c.transport.(interface{ CloseIdleConnections() }); ok {
+		t.CloseIdleConnections()
+	}
+}
+
+// Folder returns the folder of the cache.
+func (c *Cache) Folder() string { return c.folder }
+
+// source returns where a location is.
+func (c *Cache) source(ctx context.Context, l *location) (source, error) {
+	c.opening.Lock()
+	defer c.opening.Unlock()
+	if s := c.sources[l.kind]; s != nil {
+		return s, nil
+	}
+	var s source
+	var err error
+	switch l.kind {
+	case "s3":
+		s, err = openS3(ctx, c.transport)
+	case "gs":
+		s, err = openGS(ctx, c.transport)
+	default:
+		s = openWeb(c.transport)
+	}
+	if err != nil {
+		return nil, &Error{URL: l.shown, Err: err}
+	}
+	c.sources[l.kind] = s
+	return s, nil
+}
+
+// entry is a version of a file, or of files that belong together.
+type entry struct {
+	id    string
+	files []member
+}
+
+// member is one file of an entry.
+type member struct {
+	object
+	name string // below the folder of the entry's files, with slashes
+}
+
+// newEntry returns the entry of files, whose order does not matter.
+func newEntry(files ...member) *entry {
+	slices.SortFunc(files, func(a, b member) int { return cmp.Compare(a.name, b.name) })
+	h := sha256.New()
+	for _, f := range files {
+		fmt.Fprintf(h, "%q %q %q %d %s\n", f.name, f.kind+"://"+f.bucket, f.key, f.size, f.version())
+	}
+	return &entry{hex.EncodeToString(h.Sum(nil))[:32], files}
+}
+
+// version identifies the bytes of the files by what the stores state: their entity tags and sizes, wherever they are.
+func (e *entry) version() string {
+	h := sha256.New()
+	for _, f := range e.files {
+		fmt.Fprintf(h, "%q %d %s\n", f.name, f.size, f.object.version())
+	}
+	return hex.EncodeToString(h.Sum(nil))[:16]
+}
+
+// modified is when the newest of the files was written, as far as the stores say so.
+func (e *entry) modified() (last time.Time) {
+	for _, f := range e.files {
+		if f.modified.After(last) {
+			last = f.modified
+		}
+	}
+	return last
+}
+
+// The contents of an entry's folder.
+const (
+	filesName = "files"
+	lockName  = "lock"
+	stateName = "entry.json" // written when all files are there
+)
+
+// partSuffix ends the name of a file of which bytes can be missing.
+const partSuffix = ".part"
+
+// state describes an entry, for people, and says that it is whole.
+type state struct {
+	URLs    []string  `json:"urls"`
+	Bytes   int64     `json:"bytes"`
+	Fetched time.Time `json:"fetched"`
+}
+
+// at returns the path of a file of an entry.
+func (c *Cache) at(e *entry, name string) string {
+	return filepath.Join(c.folder, e.id, filesName, filepath.FromSlash(name))
+}
+
+// lasts reports whether what was fetched before can be used again: stores that state neither a tag nor a time do not say
+// whether a file is another one by now.
+func (e *entry) lasts() bool {
+	return !slices.ContainsFunc(e.files, func(f member) bool { return f.object.version() == "" })
+}
+
+// isWhole reports whether all files of an entry are there.
+func (c *Cache) isWhole(e *entry) bool {
+	if _, err := os.Stat(filepath.Join(c.folder, e.id, stateName)); err != nil {
+		return false
+	}
+	return !slices.ContainsFunc(e.files, func(f member) bool { return !f.isAt(c.at(e, f.name)) })
+}
+
+// isAt reports whether the file is at path, where it is put once it is whole.
+func (f *member) isAt(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && (f.size < 0 || info.Size() == f.size)
+}
+
+// fetch fetches what is not there yet of entries, at most atOnce of them at a time.
+func (c *Cache) fetch(ctx context.Context, entries []*entry) error {
+	p := &progress{report: c.o.Progress}
+	var missing []*entry
+	for _, e := range entries {
+		if e.lasts() && c.isWhole(e) {
+			continue
+		}
+		missing = append(missing, e)
+		for _, f := range e.files {
+			p.expect(f.size)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for _, e := range missing {
+		group.Go(func() error { return c.fetchEntry(ctx, e, p) })
+	}
+	return group.Wait()
+}
+
+// atOnce is how many entries, and files of each, are fetched at the same time.
+const atOnce = 4
+
+// fetchEntry fetches what is not there of an entry. If another process does, it waits for its end.
+func (c *Cache) fetchEntry(ctx context.Context, e *entry, p *progress) (err error) {
+	dir := filepath.Join(c.folder, e.id)
+	defer func() {
+		if err != nil {
+			err = c.placed(e, err)
+		}
+	}()
+	if err := os.MkdirAll(filepath.Join(dir, filesName), 0o700); err != nil {
+		return err
+	}
+	lock, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	defer lock.Close() // which unlocks it
+	if err := filelock.Wait(ctx, lock); err != nil {
+		return err
+	}
+	if e.lasts() && c.isWhole(e) {
+		for _, f := range e.files {
+			p.add(max(f.size, 0))
+		}
+		return nil
+	}
+	group, within := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for i := range e.files {
+		group.Go(func() error { return e.files[i].fetch(within, c.at(e, e.files[i].name), p) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	done := state{Fetched: time.Now().UTC()}
+	for _, f := range e.files {
+		done.URLs, done.Bytes = append(done.URLs, f.shown), done.Bytes+max(f.size, 0)
+	}
+	text, err := json.MarshalIndent(done, "", "  ")
+	if err != nil {
+		return err
+	}
+	return replace(filepath.Join(dir, stateName), append(text, '\n'))
+}
+
+// placed returns an error with the URL and the folder, if it is one of the disk, which has no URL.
+func (c *Cache) placed(e *entry, err error) error {
+	var known *Error
+	if errors.As(err, &known) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return &Error{URL: e.files[0].shown, Err: fmt.Errorf("cannot be kept in the cache %s: %w", c.folder, err)}
+}
+
+// replace writes a file that appears whole or not at all.
+func replace(path string, text []byte) error {
+	f, err := atomicfile.CreateNext(path)
+	if err != nil {
+		return err
+	}
+	defer f.Discard()
+	if _, err := f.Write(text); err != nil {
+		return err
+	}
+	return f.Commit(true)
+}
+
+// progress adds up what is fetched.
+type progress struct {
+	mu          sync.Mutex
+	report      func(done, total int64)
+	done, total int64
+}
+
+// expect adds to the total, which is unknown if a size is.
+func (p *progress) expect(size int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if size < 0 || p.total < 0 {
+		p.total = -1
+		return
+	}
+	p.total += size
+}
+
+// add reports bytes that arrived, or, if n is negative, that arrived in vain.
+func (p *progress) add(n int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done += n
+	if p.report != nil {
+		p.report(p.done, p.total)
+	}
+}
+
+// maxName is how many bytes the name of a file has at most, with room for partSuffix.
+const maxName = 200
+
+// localName returns a name as all file systems take it.
+func localName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if r < ' ' || strings.ContainsRune(`<>:"\|?*`, r) {
+			return '_'
+		}
+		return r
+	}, name)
+	parts := strings.Split(path.Clean("/"+name), "/")[1:] // none is ".."
+	for i, part := range parts {
+		parts[i] = part[max(0, len(part)-maxName):] // the end has the extension
+	}
+	if parts[len(parts)-1] == "" { // of a key such as ..
+		parts[len(parts)-1] = "file"
+	}
+	return strings.Join(parts, "/")
+}
+
+// RemoveOthers removes the former versions of a collection from the cache, as far as no process fetches them. What reads them goes
+// on where files can be removed while they are open.
+func (c *Cache) RemoveOthers(of *Set) error {
+	if of.Entry == "" {
+		return nil
+	}
+	own, err := c.stateOf(of.Entry)
+	if err != nil {
+		return err
+	}
+	all, err := os.ReadDir(c.folder)
+	if err != nil {
+		return err
+	}
+	var failed error
+	for _, e := range all {
+		other, err := c.stateOf(e.Name())
+		if e.Name() == of.Entry || err != nil || len(other.URLs) == 0 || other.URLs[0] != own.URLs[0] {
+			continue // of others, or not whole
+		}
+		failed = errors.Join(failed, c.removeEntry(e.Name()))
+	}
+	return failed
+}
+
+// stateOf reads what an entry says of itself.
+func (c *Cache) stateOf(id string) (s state, err error) {
+	text, err := os.ReadFile(filepath.Join(c.folder, id, stateName))
+	if err != nil {
+		return s, err
+	}
+	return s, json.Unmarshal(text, &s)
+}
+
+// removeEntry removes an entry unless a process holds its lock.
+func (c *Cache) removeEntry(id string) error {
+	dir := filepath.Join(c.folder, id)
+	lock, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if taken, err := filelock.Try(lock); err != nil || !taken {
+		return err
+	}
+	if err := os.Remove(filepath.Join(dir, stateName)); err != nil { // so that nobody takes the rest for whole
+		return err
+	}
+	return os.RemoveAll(dir)
+}

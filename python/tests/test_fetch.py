@@ -1,0 +1,86 @@
+"""Index.open of URLs, by fsspec."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+import thresher
+
+fsspec = pytest.importorskip("fsspec")
+
+ROWS = np.random.default_rng(3).standard_normal((40, 8)).astype(np.float32)
+
+
+@pytest.fixture
+def memory(tmp_path, monkeypatch):
+    """A file system in memory, and a cache of its own."""
+    monkeypatch.setenv("THRESHER_CACHE", str(tmp_path / "cache"))
+    system = fsspec.filesystem("memory")
+    yield system
+    for name in system.find("/"):
+        system.rm(name)
+
+
+def put(system, name, rows):
+    with system.open(name, "wb") as f:
+        np.save(f, rows)
+
+
+def wanted(rows, query):
+    return np.argsort(-(rows.astype(np.float64) @ query), kind="stable")[:5].tolist()
+
+
+def test_one_file_is_fetched_once_and_anew_when_it_changed(memory, monkeypatch):
+    put(memory, "/bucket/x.npy", ROWS)
+    query = ROWS[7].astype(np.float64)
+    gets = []
+    get_file = type(memory).get_file
+    monkeypatch.setattr(type(memory), "get_file", lambda self, *a, **k: (gets.append(a[0]), get_file(self, *a, **k))[1])
+    for _ in range(2):
+        with thresher.Index.open("memory://bucket/x.npy", metric="ip") as index:
+            assert index.search(ROWS[7:8], 5, method="exact").ids[0].tolist() == wanted(ROWS, query)
+    assert len(gets) == 1
+    put(memory, "/bucket/x.npy", -ROWS)
+    with thresher.Index.open("memory://bucket/x.npy", metric="ip") as index:
+        assert index.search(ROWS[7:8], 5, method="exact").ids[0].tolist() == wanted(-ROWS, query)
+    assert len(gets) == 2
+
+
+def test_folders_patterns_and_lists(memory):
+    put(memory, "/bucket/t/part-2.npy", ROWS[:10])
+    put(memory, "/bucket/t/part-10.npy", ROWS[10:30])
+    put(memory, "/bucket/last.npy", ROWS[30:])
+    for path, rows in [
+        ("memory://bucket/t", ROWS[:30]),
+        ("memory://bucket/t/part-*.npy", ROWS[:30]),
+        ("memory://bucket/t/part-2.npy,memory://bucket/last.npy", np.concatenate([ROWS[:10], ROWS[30:]])),
+        (["memory://bucket/last.npy", "memory://bucket/t/part-2.npy"], np.concatenate([ROWS[30:], ROWS[:10]])),
+    ]:
+        with thresher.Index.open(path, metric="ip") as index:
+            assert len(index) == len(rows)
+            assert index.search(ROWS[7:8], 5, method="exact").ids[0].tolist() == wanted(
+                rows, ROWS[7].astype(np.float64)
+            )
+
+
+def test_a_collection_brings_its_ids(memory, tmp_path):
+    names = [f"row-{i}" for i in range(len(ROWS))]
+    with thresher.Index(ROWS, metric="ip", ids=names) as index:
+        index.save(tmp_path / "a.thresher")
+    for path in tmp_path.glob("a.thresher*"):
+        memory.put_file(str(path), "/bucket/" + path.name)
+    with thresher.Index.open("memory://bucket/a.thresher") as index:
+        assert index.search(ROWS[7:8], 1, method="exact").ids[0].tolist() == [names[wanted(ROWS, ROWS[7])[0]]]
+
+
+def test_errors_name_the_url(memory, monkeypatch):
+    for path, said in [("memory://bucket/none.npy", "no such file"), ("memory://bucket/none-*.npy", "no file matches")]:
+        with pytest.raises(FileNotFoundError, match=said) as failed:
+            thresher.Index.open(path, metric="ip")
+        assert path in str(failed.value)
+    monkeypatch.setitem(sys.modules, "fsspec.core", None)
+    with pytest.raises(ImportError, match=r"s3://bucket/x\.npy is read through fsspec, which is not installed"):
+        thresher.Index.open("s3://bucket/x.npy", metric="ip")
