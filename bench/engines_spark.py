@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """What a job of Spark takes beyond one process that walks the same segments: processor seconds, and whether the answers
-are the same. The start of the engine and of its workers, which a job of one query a partition has as well, is not counted.
+are the same. The start of the engine and of its workers, which a job of a query a partition has too, is not counted.
 
-    python3 bench/engines_spark.py build/thresher [--queries 4000] [--rows 100000] [--dim 128] [--rounds 3]
+    python3 bench/engines_spark.py build/thresher [--queries 6000] [--rows 100000] [--dim 256] [--rounds 3]
 
 As bench/engines.py measures Ray. It needs Linux, Java, and python/requirements-engines.txt."""
 
@@ -49,10 +49,10 @@ def main() -> None:
     from thresher._walk import Segments
 
     rng = np.random.default_rng(1)
-    centres = rng.standard_normal((1000, a.dim))
 
     def drawn(n: int) -> Any:
-        return (centres[rng.integers(1000, size=n)] + 0.7 * rng.standard_normal((n, a.dim))).astype(np.float32)
+        """Return vectors that have no near neighbours, as bench/sizes.py draws them."""
+        return rng.standard_normal((n, a.dim), dtype=np.float32) * np.arange(1, a.dim + 1, dtype=np.float32) ** -0.5
 
     def write(folder: str, rows: Any, files: int) -> None:
         os.mkdir(folder)

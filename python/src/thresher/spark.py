@@ -193,8 +193,10 @@ def _built(path: str, staged: Staged, metric: str, settings: dict[str, Any]) -> 
         with Index.open(path, metric=metric, device="cpu", threads=_threads(), **settings) as index:
             written = staged.write(index, f"{partition}-{attempt}")
             rows, dim = len(index), index.dim
-    except (ValueError, TypeError) as e:
-        raise type(e)(str(e).replace(path, f"partition {partition}")) from None
+    except (ValueError, TypeError, OSError) as e:
+        if path not in str(e):
+            raise
+        raise ValueError(str(e).removeprefix("path: ").replace(path, f"partition {partition}")) from None
     return pa.RecordBatch.from_pydict(
         {
             "partition": pa.array([partition], pa.int32()),
