@@ -41,7 +41,7 @@ var endless = map[string]string{
 	"segments/folder/folder.go: Folder.replay":     "each round reads a log that is there",
 	"segments/folder/maintain.go: Folder.keepUp":   "looks at its context",
 	"segments/folder/maintain.go: Folder.Maintain": "looks at its context; each round makes fewer segments, or codes rows that waited",
-	"segments/set.go: checkDistinct":               "each round takes a row of a segment",
+	"segments/listed.go: CheckDistinct":            "each round takes a row of a segment",
 	"segments/upkeep.go: Set.Maintain":             "looks at its context; each round makes fewer segments, or codes rows that waited",
 }
 

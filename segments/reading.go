@@ -17,7 +17,7 @@ const blockFloats = 1 << 16
 // Reading is the rows of several segments in the order of their ids, without those that are deleted. It is a
 // collection.Source, a dataset.TypedReader, and collection.Rounded, from which one goroutine reads, either by Read, which
 // has rows of float64 less Origin and rounds them, or by ReadTyped or ReadFloat64; and the rows by their number in that
-// order (RowIn, Scores), which any may read, as verify.Rows and tasks.Rows are. It takes no lock, and 8 bytes a row.
+// order (RowIn, Scores), which any may read, as verify.Rows and tasks.ScoredRows are. It takes no lock, and 8 bytes a row.
 type Reading struct {
 	set    *Set
 	inputs []view

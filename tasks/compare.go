@@ -104,7 +104,7 @@ func NewComparison(o *verify.Oracle, atoms *collection.Collection, k int) *Compa
 }
 
 // NewComparisonOfRows is NewComparison of vectors that are no single collection.
-func NewComparisonOfRows(o *verify.Oracle, rows Rows, k int) *Comparison {
+func NewComparisonOfRows(o *verify.Oracle, rows ScoredRows, k int) *Comparison {
 	of := comparedAtoms{n: rows.Len(), dim: rows.Dim(), metric: rows.Metric(), rows: rows}
 	return &Comparison{atoms: of, oracle: o, recall: verify.NewRecall(o, k)}
 }

@@ -2,9 +2,9 @@ package tasks
 
 import "thresher/collection"
 
-// Rows are vectors by row number, in float32 and relative to no origin, that are no single collection: those of the segments of a
+// ScoredRows are vectors by row number, in float32 and relative to no origin, that are no single collection: those of the segments of a
 // folder, as segments.Reading has them. They do not change, and are read by several goroutines at once.
-type Rows interface {
+type ScoredRows interface {
 	Len() int
 	Dim() int
 	Metric() collection.Metric
@@ -20,7 +20,7 @@ type comparedAtoms struct {
 	metric collection.Metric
 	origin []float64
 	block  *collection.Collection // nil if there are rows
-	rows   Rows
+	rows   ScoredRows
 }
 
 // float64s reports whether the atoms are kept as float64.
@@ -36,13 +36,13 @@ func (a *comparedAtoms) scores(out []float64, q []float32, rows []uint32) {
 }
 
 // CheckSelvesOfRows is CheckSelves of atoms that are no single collection.
-func CheckSelvesOfRows(queries []float32, atoms Rows, first, number int64) error {
+func CheckSelvesOfRows(queries []float32, atoms ScoredRows, first, number int64) error {
 	memory := make([]float32, atoms.Dim())
 	return checkSelves(queries, atoms.Len(), atoms.Dim(), first, number, func(i int) []float32 { return atoms.RowIn(memory, i) })
 }
 
 // ShardOfRows is ShardOf of vectors that are no single collection.
-func ShardOfRows(rows Rows, id func(row int) string) Shard {
+func ShardOfRows(rows ScoredRows, id func(row int) string) Shard {
 	memory, given := make([]float32, rows.Dim()), make([]float64, rows.Dim())
 	return shardOf(rows.Len(), rows.Dim(), id, func(row int) []float64 {
 		for j, x := range rows.RowIn(memory, row) {

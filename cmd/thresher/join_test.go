@@ -234,7 +234,7 @@ func TestJoinRefuses(t *testing.T) {
 		`two columns of the output are called "rank_left"`:               "--left ranked.jsonl --right items.jsonl --metric ip --on v --out o.csv",
 		"--left and --right name the files":                              "--right items.jsonl --metric ip --out o.csv",
 		"--out names the file":                                           "--left users.jsonl --right items.jsonl --metric ip",
-		"name ends in none of .csv, .parquet, .arrow, .arrows, .jsonl":                    "--left users.jsonl --right items.jsonl --metric ip --out o.npz",
+		"name ends in none of .csv, .parquet, .arrow, .arrows, .jsonl":   "--left users.jsonl --right items.jsonl --metric ip --out o.npz",
 		"--metric: the tables have none of their own":                    "--left users.jsonl --right items.jsonl --out o.csv",
 		"--how outer is neither inner nor left":                          "--left users.jsonl --right items.jsonl --metric ip --how outer --out o.csv",
 		"--on names the vectors of both tables":                          "--left users.jsonl --right items.jsonl --metric ip --on v --left-on v --out o.csv",

@@ -152,8 +152,10 @@ func TestRemoveWhere(t *testing.T) {
 		if _, err := remove("year > 12", "none of "+name); kindOf(err) != problem.KeyReused {
 			t.Errorf("another expression under the same key: %v", err)
 		}
-		if _, err := remove("year > 2", ""); kindOf(err) != problem.InvalidValue || !strings.Contains(err.Error(), "these are all 6 rows") {
-			t.Errorf("%s: of all: %v", name, err)
+		if dtype != "" { // the others may be empty
+			if _, err := remove("year > 2", ""); kindOf(err) != problem.InvalidValue || !strings.Contains(err.Error(), "these are all 6 rows") {
+				t.Errorf("%s: of all: %v", name, err)
+			}
 		}
 		f.ready(remove("lang is null and year < 15", ""))
 		f.ready(remove(`{"must":[{"has_id":[14]}]}`, ""))
