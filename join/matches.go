@@ -144,7 +144,7 @@ func (w *matching) shares(m int) (all []share) {
 		}
 		return []share{{0, 0, m}}
 	}
-	last := w.Groups() // stands for all groups that are not there
+	last := len(w.starts) - 1 // stands for all groups that are not there
 	place := func(g int32) int {
 		if g < 0 || int(g) > last {
 			return last

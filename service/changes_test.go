@@ -278,14 +278,14 @@ func TestEmptyCollection(t *testing.T) {
 			if p := s.do("POST", searchFilms, `{"queries":[[1,2]],"k":5}`).problem(400, "over-limit"); p.Detail != "k is 5 and the collection has 0 vectors; cut_k reduces k to that" {
 				t.Error(p.Detail)
 			}
-			if p := s.do("POST", films+"/recall", `{"queries":[[1,2]],"answers":[{"ids":[]}]}`).problem(409, "conflict"); p.Detail != "collection films has no vectors" {
+			if p := s.do("POST", films+"/recall", `{"queries":[[1,2]],"answers":[{"ids":[1]}]}`).problem(409, "conflict"); p.Detail != "collection films has no vectors" {
 				t.Error(p.Detail)
 			}
 			s.do("GET", films+"/rows/1", nil).problem(404, "unknown-row")
 			s.do("DELETE", films+"/rows?ids=1", nil).problem(404, "unknown-row")
 		}
 		check()
-		s.stop()
+		s.stopAll()
 		s = startIn(t, dir, nil)
 		check()
 		s.do("POST", films+"/rows?wait", `{"source":{"vectors":[[9,9]]}}`).want(200)
@@ -295,7 +295,7 @@ func TestEmptyCollection(t *testing.T) {
 		}
 		s.do("DELETE", films+"/rows?ids=4", nil, "If-Match", `"1-1"`).problem(409, "conflict")
 		s.do("DELETE", films, nil).want(204)
-		s.stop()
+		s.stopAll()
 	}
 }
 
