@@ -51,7 +51,7 @@ type Search struct {
 	Part         int     `json:"part"`
 	BuildSeconds float64 `json:"build_seconds"` // of codes, once, before the first query
 	// Funnel is how many vectors were left as more coordinates of each had been read, from all vectors to the answer.
-	// It has two entries if the search was a dense scan.
+	// It has three entries, none of a look, if the search was a dense scan.
 	Funnel []Stage `json:"funnel"`
 }
 
@@ -170,6 +170,9 @@ func Funnel(certificates []batch.Certificate, n, dim, k int) []Stage {
 		Stage{Name: "scored in full", Coordinates: dim, Left: spread(scored)},
 		Stage{Name: "the answer", Coordinates: dim, Left: Spread{k, k, k}})
 }
+
+// looked reports whether there were looks before vectors were scored.
+func (s *Search) looked() bool { return len(s.Funnel) > 3 }
 
 // ordinal words a place from 0.
 func ordinal(at int) string {

@@ -38,7 +38,7 @@ func Write(w io.Writer, f *Figures) error {
 	for i := range f.Answers {
 		v.Compared = append(v.Compared, compared{&f.Answers[i], f.Answers[i].why()})
 	}
-	if len(f.Search.Funnel) > 0 {
+	if f.Search.looked() {
 		p, err := f.funnel()
 		if err != nil {
 			return err
