@@ -59,7 +59,7 @@ func (p *products) begin(t *scanner, start, n int) bool {
 	c, dim := t.c, t.c.Dim
 	p.dim, p.rows, p.k, p.cosines, p.distances = dim, n, t.o.Request.K, c.Metric.Normalises(), c.Metric.Differences()
 	p.sums = bandit.AccumulateError(dim + spareRoundings)
-	rows := p.given
+	var rows []float32
 	if c.Rows != nil {
 		rows = c.Rows[start*dim : (start+n)*dim]
 	} else {

@@ -167,9 +167,19 @@ func (w *folderWalk) search(ctx context.Context, req batch.Request) (*batch.Resp
 	}
 	if !w.counted() {
 		req.Goals = slices.Clone(req.Goals)
+		filters := map[batch.Wanted][]int64{}
 		for j := range req.Goals {
 			g := &req.Goals[j]
 			g.Exclude, g.Candidates = w.numbersOf(g.Exclude), w.numbersOf(g.Candidates)
+			if g.Filter == nil {
+				continue
+			}
+			wanted := req.WantedOf(g) // lists that share their memory go on doing so
+			wanted.K = 0
+			if filters[wanted] == nil {
+				filters[wanted] = w.numbersOf(g.Filter)
+			}
+			g.Filter = filters[wanted]
 		}
 	}
 	var resp *batch.Response
