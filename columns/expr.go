@@ -121,6 +121,41 @@ func (e *Expr) NamesIDs() (names bool) {
 	return names
 }
 
+// IsAlwaysTrue reports whether the expression is true of every row without a comparison that says so: a filter in JSON of
+// which every list of conditions is empty, or one that excludes what no row can be, such as {"must_not": [{"has_id": []}]}.
+func (e *Expr) IsAlwaysTrue() bool {
+	always, _ := e.constant()
+	return always
+}
+
+// constant reports whether an expression is true, or false, of every row whatever their values are.
+func (e *Expr) constant() (always, never bool) {
+	trues, falses := 0, 0
+	for _, part := range e.parts {
+		t, f := part.constant()
+		if t {
+			trues++
+		}
+		if f {
+			falses++
+		}
+	}
+	n := len(e.parts)
+	switch e.op {
+	case allOf:
+		return trues == n, falses > 0
+	case anyOf:
+		return trues > 0, falses == n
+	case fewest:
+		return trues >= e.least, n-falses < e.least
+	case negation:
+		return falses == n, trues == n
+	case hasID, match:
+		return false, len(e.values) == 0
+	}
+	return false, false
+}
+
 func (e *Expr) walk(visit func(e *Expr)) {
 	visit(e)
 	for _, part := range e.parts {

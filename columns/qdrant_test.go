@@ -120,6 +120,33 @@ func TestHasIDByNames(t *testing.T) {
 	}
 }
 
+// TestIsAlwaysTrue: filters without a condition that a row could fail are known as such, and are true of all rows; others are not, though they may be.
+func TestIsAlwaysTrue(t *testing.T) {
+	c := books(t)
+	for text, want := range map[string]bool{
+		`{}`: true, `{"must":[]}`: true, `{"must":null}`: true, `{"should":[],"must_not":[]}`: true, `{"must":[{"should":[]}]}`: true, `{"should":[{"must":[]},{"has_id":[1]}]}`: true,
+		`{"must_not":[{"has_id":[]}]}`: true, `{"must_not":[{"key":"year","match":{"any":[]}}]}`: true, `{"must_not":[{"must_not":[{"must":[]}]}]}`: true,
+		`{"min_should":{"conditions":[{"key":"year","match":{"value":1999}}],"min_count":0}}`: true, `{"min_should":{"conditions":[{"must":[]},{"has_id":[1]}],"min_count":1}}`: true,
+		`{"must_not":[{"min_should":{"conditions":[{"has_id":[1]}],"min_count":2}}]}`: true,
+		`{"must":[{"has_id":[1]}]}`: false, `{"must_not":[{"must":[]}]}`: false, `{"must":[{"has_id":[]}]}`: false, `{"should":[{"must":[]}],"must":[{"has_id":[1]}]}`: false,
+		`{"should":[{"is_null":{"key":"year"}},{"key":"year","is_null":false}]}`: false, `{"min_should":{"conditions":[{"must":[]},{"has_id":[1]}],"min_count":2}}`: false,
+	} {
+		e, err := ParseJSON([]byte(text))
+		if err != nil {
+			t.Fatal(text, err)
+		}
+		if got := e.IsAlwaysTrue(); got != want {
+			t.Errorf("%s: always true %v", text, got)
+		}
+		if rows, err := c.Select(e); err != nil || want && int(rows.GetCardinality()) != c.Rows() {
+			t.Errorf("%s: rows %v, %v", text, rows, err)
+		}
+	}
+	if e, err := Parse("year = 1999 or year is null"); err != nil || e.IsAlwaysTrue() {
+		t.Errorf("an expression with comparisons: %v", err)
+	}
+}
+
 // FuzzParseJSON: no text makes the parser or what follows panic.
 func FuzzParseJSON(f *testing.F) {
 	for _, text := range []string{`{"must":[{"key":"year","range":{"gte":1999,"lt":2005.5}}],"must_not":[{"has_id":[1,"a"]}]}`, `{"should":[{"key":"lang","match":{"any":["go","rust"]}},{"key":"tags","match":{"except":["a"]}}]}`,

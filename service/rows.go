@@ -193,6 +193,9 @@ func (d *deletion) parse(text string, parse func(string) (*columns.Expr, error))
 	if d.where, err = parse(text); err != nil {
 		return problem.OfFilter(err, "filter")
 	}
+	if d.where.IsAlwaysTrue() {
+		return problem.New(problem.InvalidValue, "filter has no condition that a row could fail, and so would delete all rows; it names those to delete by a condition on a column or by has_id, and DELETE of the collection deletes it").In("filter")
+	}
 	return nil
 }
 

@@ -42,7 +42,7 @@ func (r *rows) Read(dst []float32) (int, error) {
 }
 
 // source returns the rows in the type in which they are kept: one narrower than float32 if all of them have it, and
-// float64 if those of the previous version or, without one, the new ones have it and it is to be kept.
+// float64 if those of the previous version are or, without one, if that was asked for.
 func (r *rows) source() collection.Source {
 	t := typedVersion{rows: r}
 	if r.from != nil && r.from.col.Float64() {
@@ -58,7 +58,10 @@ func (r *rows) source() collection.Source {
 			wide = dataset.ElemFloat32
 		}
 		if t.typed, ok = dataset.KeptAs(r.src, wide); !ok {
-			return r
+			if wide != dataset.ElemFloat64 {
+				return r
+			}
+			t.typed = dataset.Doubled(r.src) // whether these values need float64 or not
 		}
 		t.elem = t.typed.Elem()
 	}
