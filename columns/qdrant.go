@@ -255,8 +255,12 @@ func (c *jsonCondition) read() (*Expr, error) {
 func (j *jsonParser) id(i int, path string) (literal, error) {
 	if end := jsonscan.Number(j.text, i); end > 0 {
 		digits := string(j.text[i:end])
-		if id, err := strconv.ParseUint(digits, 10, 64); err == nil && id > math.MaxInt64 {
+		id, err := strconv.ParseUint(digits, 10, 64)
+		switch _, signed := strconv.ParseInt(digits, 10, 64); {
+		case err == nil && id > math.MaxInt64:
 			return literal{kind: integerLiteral, integer: -1, text: digits, at: expression{path: path}}, nil
+		case err != nil && errors.Is(signed, strconv.ErrRange):
+			return literal{}, j.wrong(path, "%.40s is beyond the integers of 64 bits", digits)
 		}
 	}
 	v, err := j.value(i, path)

@@ -79,6 +79,8 @@ func TestParseJSONErrors(t *testing.T) {
 		{`{"must":[{"key":"nope","match":{"any":[1]}}]}`, "must[0].match", `there is no column "nope"`},
 		{`{"must":[{"key":"tags","range":{"gte":1}}]}`, "must[0].range.gte", "list of texts, which has no >="},
 		{`{"must":[{"has_id":[1.5]}]}`, "must[0].has_id[0]", "an id, an integer or a text, is wanted"},
+		{`{"must":[{"has_id":[18446744073709551616]}]}`, "must[0].has_id[0]", "18446744073709551616 is beyond the integers of 64 bits"},
+		{`{"must":[{"has_id":[1,-9223372036854775809]}]}`, "must[0].has_id[1]", "-9223372036854775809 is beyond the integers of 64 bits"},
 		{`{"must":[{"has_id":["a"]}]}`, "must[0].has_id[0]", "the rows have no ids but their numbers"},
 		{`{"min_should":{"conditions":[]}}`, "min_should", "min_count is missing"},
 		{`{"min_should":{"conditions":[],"min_count":-1}}`, "min_should.min_count", "a number of conditions is wanted"},

@@ -61,3 +61,50 @@ func TestAskedFloat64(t *testing.T) {
 		}
 	}
 }
+
+// TestIDsBeyondIntegers: ids of 2^63 and more, which a collection of integers has none of, are refused as such and not as texts.
+func TestIDsBeyondIntegers(t *testing.T) {
+	s := start(t, nil)
+	for _, changes := range []bool{true, false} { // by rows, or by versions
+		name, kept := "/v1/collections/rows", "float32"
+		if !changes {
+			name, kept = "/v1/collections/versions", "float64"
+		}
+		s.do("PUT", name+"?wait&metric=ip&dtype="+kept, `{"source":{"vectors":[[1,2],[3,4]],"ids":[5,7]}}`).want(201)
+		const beyond = "ids[1] is 9223372036854775808, and the ids of the collection are integers below 2^63"
+		const added = `{"source":{"vectors":[[1,2],[3,4]],"ids":[5,9223372036854775808]}}`
+		bad := []*answer{
+			s.do("DELETE", name+"/rows", `{"ids":[5,9223372036854775808]}`), s.do("DELETE", name+"/rows?ids=5,9223372036854775808", nil),
+			s.do("POST", name+"/rows", added),
+		}
+		if changes {
+			bad = append(bad, s.do("PUT", name+"/rows", added))
+		}
+		for i, a := range bad {
+			p := a.problem([]int{404, 404, 400, 400}[i], []string{"unknown-row", "unknown-row", "invalid-value", "invalid-value"}[i])
+			if !strings.Contains(p.Detail, beyond) {
+				t.Errorf("%s, %d: %+v", name, i, p)
+			}
+		}
+		if p := s.do("DELETE", name+"/rows", `{"ids":["a"]}`).problem(404, "unknown-row"); !strings.Contains(p.Detail, "are strings") {
+			t.Errorf("texts: %+v", p)
+		}
+	}
+}
+
+// TestDeleteOfTwo: the ids 0 and 1 of two rows can be a mask in a list of JSON, which is refused with what cannot be; as a parameter they are ids.
+func TestDeleteOfTwo(t *testing.T) {
+	s := start(t, nil)
+	const two = "/v1/collections/two"
+	s.do("PUT", two+"?wait&metric=ip", `{"source":{"vectors":[[1,2],[3,4]],"ids":[0,1]}}`).want(201)
+	p := s.do("DELETE", two+"/rows", `{"ids":[0,1]}`).problem(400, "invalid-value")
+	if p.Field != "ids" || !strings.Contains(p.Detail, "the parameter ids=0,1 is the ids") || strings.Contains(p.Detail, "repeated") {
+		t.Errorf("%+v", p)
+	}
+	s.do("DELETE", two+"/rows?ids=1,1", nil).problem(400, "invalid-value")
+	var info api.Collection
+	s.do("DELETE", two+"/rows?ids=0,1", nil).want(200).into(&info)
+	if info.Count != 0 || info.Change == nil || info.Change.Deleted != 2 {
+		t.Errorf("%+v", info)
+	}
+}

@@ -337,6 +337,9 @@ func (ch *change) extend(name string, s *staged, src *Source, digits bool) error
 		return problem.New(problem.InvalidValue, "the ids of collection %s are strings, and those to append are integers", name).
 			At("ids", 0).Within(Strings)
 	case src.IDs != nil && ch.IDs != Strings && len(src.IDs.Ints) < src.IDs.Len():
+		if err := src.IDs.refuseBeyond(problem.InvalidValue, "ids"); err != nil {
+			return err
+		}
 		return problem.New(problem.InvalidValue, "the ids of collection %s are integers, and those to append are strings", name).
 			At("ids", 0).Within(Integers)
 	}

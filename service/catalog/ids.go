@@ -85,6 +85,9 @@ func (d *RowIDs) Rows(keys *Keys, field string) ([]int64, error) {
 			At(field, 0).Within(Strings)
 	}
 	if d.kind != Strings && len(keys.Ints) < keys.Len() {
+		if err := keys.refuseBeyond(problem.UnknownID, field); err != nil {
+			return nil, err
+		}
 		return nil, problem.New(problem.UnknownID, "%s are strings, and the ids of the collection are integers", field).
 			At(field, 0).Within(Integers)
 	}

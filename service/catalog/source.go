@@ -1,9 +1,11 @@
 package catalog
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 
 	"thresher/columns"
 	"thresher/dataset"
@@ -78,10 +80,33 @@ func (k *Keys) Len() int {
 	return max(len(k.Ints), len(k.Names))
 }
 
-// refuseMask refuses integers that can be a mask of n rows: as many, and all of them 0 or 1.
+// beyond returns the index of the first key that is a whole number beyond int64, which a list of numbers has as text; -1 if there is none.
+func (k *Keys) beyond() int {
+	return slices.IndexFunc(k.Names, func(name string) bool {
+		_, err := strconv.ParseInt(name, 10, 64)
+		return errors.Is(err, strconv.ErrRange)
+	})
+}
+
+// refuseBeyond refuses a key that no collection has whose ids are integers, as beyond finds it; nil if there is none. field is the list's.
+func (k *Keys) refuseBeyond(kind problem.Kind, field string) error {
+	i := k.beyond()
+	if i < 0 {
+		return nil
+	}
+	return problem.New(kind, "%s[%d] is %s, and the ids of the collection are integers below 2^63", field, i, clip(k.Names[i])).At(field, i).Within(Integers)
+}
+
+// refuseMask refuses integers that can be a mask of n rows: as many, and all of them 0 or 1. Ids of a parameter, once each, are none.
 func (k *Keys) refuseMask(n int) error {
 	if n < 2 || len(k.Ints) != n || slices.ContainsFunc(k.Ints, func(id int64) bool { return id != 0 && id != 1 }) {
 		return nil
+	}
+	if n == 2 && k.Ints[0] != k.Ints[1] {
+		if len(k.Names) == n {
+			return nil
+		}
+		return problem.New(problem.InvalidValue, "ids is %d and %d, which can be a mask of the 2 rows, or their ids; the parameter ids=0,1 is the ids, and so is the filter {\"must\": [{\"has_id\": [0, 1]}]}", k.Ints[0], k.Ints[1]).In("ids")
 	}
 	return problem.New(problem.InvalidValue, "ids has %d integers that are all 0 or 1, which can be a mask of the %d rows, or the ids 0 and 1, repeated; ids are listed once each", n, n).In("ids")
 }

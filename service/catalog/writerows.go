@@ -139,6 +139,9 @@ func (b *idsBuilder) addKeys(keys *Keys, n int, there *RowIDs) error {
 	case b.want == Strings && len(keys.Names) < n:
 		return problem.New(problem.InvalidValue, "the ids of the collection are strings, and those of the rows are integers").At("ids", 0).Within(Strings)
 	case b.want != Strings && len(keys.Ints) < n:
+		if err := keys.refuseBeyond(problem.InvalidValue, "ids"); err != nil {
+			return err
+		}
 		return problem.New(problem.InvalidValue, "the ids of the collection are integers, and those of the rows are strings").At("ids", 0).Within(Integers)
 	}
 	for i := range n {
