@@ -16,7 +16,7 @@ import (
 // byID makes a collection of 6 rows, whose ids 10 to 15 are their years, of which even ones have the lang "go".
 func (f *fixture) byID(name string, o CreateOptions) {
 	f.t.Helper()
-	src := Source{Rows64: []float64{.1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, Dim: 2, IDs: ints(15, 14, 13, 12, 11, 10)}
+	src := Source{Rows64: []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, Dim: 2, IDs: ints(15, 14, 13, 12, 11, 10)}
 	src.Values = values(f.t, `{"year":[15,14,13,12,11,10],"lang":[null,"go",null,"go",null,"go"]}`)
 	o.Metric = "ip"
 	f.ready(f.c.Create(context.Background(), name, src, o, ""))
