@@ -313,6 +313,8 @@ func (c *Cache) fetchWhole(ctx context.Context, e *cached, path, version string)
 	}
 	if path != "" {
 		set.Files = []string{set.Path}
+	} else if len(e.files) > 0 {
+		set.URLs[set.Path] = strings.TrimSuffix(e.files[0].shown, "/"+e.files[0].name)
 	}
 	other := func() error {
 		return &Error{URL: e.files[0].shown, Err: fmt.Errorf("%w %s, and @%s is asked for", errVersion, set.Version, version)}
