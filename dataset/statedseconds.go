@@ -13,13 +13,13 @@ import (
 // secondsArray is the array of an npz of answers that says how long it took to make them.
 const secondsArray = "seconds"
 
-// StatedSeconds is how long the answers in a file took, all together, by what the file says: an array "seconds" of an
-// npz, one number or one for each query, or took_ms of a JSON body. It is 0 if the file does not say. Errors are of
-// type *Error.
-func StatedSeconds(path string, b *Budget) (float64, error) {
+// StatedSeconds is how long the answers in a file took, to so many queries all together, by what the file says: an array
+// "seconds" of an npz, one number or one for each query, or took_ms of a JSON body. It is 0 if the file does not say. Errors are
+// of type *Error.
+func StatedSeconds(path string, queries int64, b *Budget) (float64, error) {
 	switch {
 	case strings.HasSuffix(path, ".npz"):
-		return npzSeconds(path, b)
+		return npzSeconds(path, queries, b)
 	case strings.HasSuffix(path, ".json"):
 		return bodySeconds(path)
 	}
@@ -27,7 +27,7 @@ func StatedSeconds(path string, b *Budget) (float64, error) {
 }
 
 // npzSeconds reads the array of seconds.
-func npzSeconds(path string, b *Budget) (float64, error) {
+func npzSeconds(path string, queries int64, b *Budget) (float64, error) {
 	src, err := openSource(path, false)
 	if err != nil {
 		return 0, err
@@ -50,6 +50,9 @@ func npzSeconds(path string, b *Budget) (float64, error) {
 		return 0, fail(a.name, "dtype %q, shape %v: seconds are one number, or one for each query", e.header.descr, shape)
 	case len(shape) == 1:
 		n = shape[0]
+	}
+	if n != 1 && n != queries {
+		return 0, fail(a.name, "%d values: seconds are one number, or one for each of %d queries", n, queries)
 	}
 	if err := a.open(src, e); err != nil {
 		return 0, err

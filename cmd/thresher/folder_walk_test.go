@@ -83,7 +83,7 @@ func TestFolderWalk(t *testing.T) {
 		clitest.WriteFile(t, ".", "b.jsonl", drawnLines(2, dim, everyThird(7+3*4200, 900), id))
 		queries := strings.SplitAfter(string(drawnLines(3, dim, everyThird(0, 12), number)), "\n")
 		for j := range queries[:12] {
-			queries[j] = strings.Replace(queries[j], `"vector"`, fmt.Sprintf(`"own":%d,"least":%d,"vector"`, 1+5*j, j-3), 1)
+			queries[j] = strings.Replace(queries[j], `"vector"`, fmt.Sprintf(`"own":%d,"least":%d,"only":"year < %d","vector"`, 1+5*j, j-3, 1992+j/3*4), 1)
 		}
 		clitest.WriteFile(t, ".", q, []byte(strings.Join(queries, "")))
 		clitest.WriteFile(t, ".", "seen.jsonl", []byte(strings.Repeat("[0,1,2,3,4000,4900]\n", 12)))
@@ -106,7 +106,7 @@ func TestFolderWalk(t *testing.T) {
 		least := map[string]string{"ip": "--min-score=20", "cosine": "--min-score=.4", "l2": "--max-distance=60"}[metric]
 		for _, asked := range [][]string{
 			{"search", "-k", "10"}, {"search", "-k", "3", "--filter", "year < 1993"}, {"search", "-k", "5", "--filter", "year in (1991, 2003)", "--exclude", "seen.jsonl", "--integers", "rows"},
-			{"search", "--k-column", "own"}, {"search", least}, {"search", "-k", "7", least, "--filter", "year >= 2000"}, {"search", "-k", "6000", "--filter", "year > 2027"}, {"truth", "-k", "20"},
+			{"search", "--k-column", "own"}, {"search", "-k", "5", "--filter-column", "only"}, {"search", least}, {"search", "-k", "7", least, "--filter", "year >= 2000"}, {"search", "-k", "6000", "--filter", "year > 2027"}, {"truth", "-k", "20"},
 		} {
 			for _, method := range []string{"exact", "certain"} {
 				args := append(slices.Clone(asked), "--method", method)

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -19,6 +20,7 @@ type reportFlags struct {
 	ids         string
 	integers    string
 	answers     []string
+	names       []string
 	seconds     []float64
 	k           int
 	sample      int64
@@ -69,6 +71,7 @@ Without --answers the page is about the search alone.`,
 	fs.StringVar(&f.ids, "ids", "", "`column` of the vectors' ids (default: the column id, if there is one)")
 	fs.StringVar(&f.integers, "integers", "", "what integers in answers are where the vectors have ids: `rows` or ids (default: ids with --ids; else whichever the stated scores fit)")
 	fs.StringSliceVar(&f.answers, "answers", nil, "`files` of answers ("+endingsOf(dataset.AnswersRead)+", .json), separated by commas")
+	fs.StringSliceVar(&f.names, "names", nil, "`names` of the files of --answers on the page, separated by commas (default: their file names)")
 	fs.Float64SliceVar(&f.seconds, "seconds", nil, "seconds that the answers of each file of --answers took, all queries together; 0 = not known")
 	fs.IntVarP(&f.k, "k", "k", 0, "vectors wanted of each query; 0 = the length of the longest answer, or 10")
 	fs.Int64Var(&f.sample, "sample", 1000, "queries to compare, drawn by --seed; 0 = all")
@@ -102,6 +105,8 @@ func (f *reportFlags) check() error {
 		return fmt.Errorf("report: --sample %d is negative", f.sample)
 	case f.k < 0:
 		return fmt.Errorf("report: -k %d is negative", f.k)
+	case len(f.names) > 0 && len(f.names) != len(f.answers):
+		return fmt.Errorf("report: --names has %d names for %d files of --answers", len(f.names), len(f.answers))
 	case len(f.seconds) > 0 && len(f.seconds) != len(f.answers):
 		return fmt.Errorf("report: --seconds has %d times for %d files of --answers", len(f.seconds), len(f.answers))
 	}
@@ -121,6 +126,9 @@ func (f *reportFlags) check() error {
 	}
 	if err := cli.RefuseFolders(f.out); err != nil {
 		return err
+	}
+	if _, err := os.Stat(filepath.Dir(f.out)); err != nil {
+		return fmt.Errorf("report: --out %s: %w", f.out, err)
 	}
 	return cli.RefuseExisting(f.force, f.out)
 }

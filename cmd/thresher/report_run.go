@@ -273,7 +273,8 @@ func (r *reportRun) search(ctx context.Context) error {
 		places[j] = j
 	}
 	var counts tasks.SearchCounts
-	var own, dense []float64 // seconds a part
+	var own, dense []float64         // seconds a part
+	var ownBytes, denseBytes float64 // read in these parts
 	for part := range slices.Chunk(places, reportPart) {
 		req := r.of(part)
 		resp, err := r.engine.Search(ctx, req)
@@ -287,6 +288,7 @@ func (r *reportRun) search(ctx context.Context) error {
 			continue
 		}
 		own = append(own, resp.Took.Seconds())
+		ownBytes += float64(resp.Stats.Bytes)
 		if r.method != batch.Exact {
 			req.Method = batch.Exact
 			scan, err := r.engine.Search(ctx, req)
@@ -294,6 +296,7 @@ func (r *reportRun) search(ctx context.Context) error {
 				return r.located(err, part)
 			}
 			dense = append(dense, scan.Took.Seconds())
+			denseBytes += float64(scan.Stats.Bytes)
 		}
 		p.Set(int64(len(r.found)), int64(m))
 	}
@@ -301,10 +304,9 @@ func (r *reportRun) search(ctx context.Context) error {
 	s := &r.figures.Search
 	s.Method, s.Promise, s.Guarantees = r.method, all.Promise, counts.Guarantees
 	s.Part = min(reportPart, m)
-	for j := range r.found {
-		s.Read += float64(r.found[j].Certificate.Bytes) / float64(r.found[j].Certificate.DensePulls) / float64(m)
+	if s.Read = 1; denseBytes > 0 {
+		s.Read = ownBytes / denseBytes
 	}
-	s.Read /= float64(r.engine.atoms.Elem().Size())
 	s.Backend, s.Threads, s.BuildSeconds = r.engine.Backend(), r.engine.threads(), r.engine.atoms.build.Seconds()
 	s.Seconds = median(own) / float64(s.Part)
 	if dense != nil {
@@ -362,6 +364,9 @@ func (r *reportRun) answersOf(ctx context.Context, i int, groups [][]int) (*repo
 	}
 	var worst []tasks.Compared
 	a := &report.Answers{Name: filepath.Base(in.name)}
+	if r.flags.names != nil {
+		a.Name = r.flags.names[i]
+	}
 	if a.Seconds, err = r.secondsOf(i); err != nil {
 		return nil, err
 	}
@@ -467,7 +472,7 @@ func (r *reportRun) secondsOf(i int) (float64, error) {
 	if len(r.flags.seconds) > 0 {
 		return r.flags.seconds[i] / float64(r.counts[i]), nil
 	}
-	seconds, err := dataset.StatedSeconds(r.answersIn[i].path, r.answersIn[i].budget())
+	seconds, err := dataset.StatedSeconds(r.answersIn[i].path, r.counts[i], r.answersIn[i].budget())
 	if err != nil {
 		return 0, r.answersIn[i].named(err)
 	}

@@ -191,12 +191,7 @@ func (r *reportRun) miss(c *tasks.Compared, k int, stated []dataset.Result) (*re
 	for at, row := range best {
 		ranks[row] = at + 1
 	}
-	var instead []int64
-	for _, row := range stated[j].Rows[:min(k, len(stated[j].Rows))] {
-		if ranks[row] == 0 {
-			instead = append(instead, row)
-		}
-	}
+	instead := r.instead(j, best, stated[j].Rows[:min(k, len(stated[j].Rows))])
 	var err error
 	if m.Shown, err = r.shown.of(r.shown.queries, c.Query, r.queryValues(j)); err != nil {
 		return nil, err
@@ -206,6 +201,39 @@ func (r *reportRun) miss(c *tasks.Compared, k int, stated []dataset.Result) (*re
 	}
 	m.Instead, err = r.neighbours(j, instead[:min(len(instead), maxNeighbours)], ranks)
 	return m, err
+}
+
+// instead are the rows of an answer to query j of those drawn that stand in the place of one of the best: each once, none that
+// ties with the last of these, and not the query itself.
+func (r *reportRun) instead(j int, best, rows []int64) (worse []int64) {
+	c, dim := r.engine.atoms.block, r.engine.atoms.Dim
+	seen := map[int64]bool{}
+	if r.flags.excludeSelf {
+		seen[r.numbers[j]] = true
+	}
+	for _, row := range best {
+		seen[row] = true
+	}
+	var others []int64
+	at := []uint32{uint32(best[len(best)-1])}
+	for _, row := range rows {
+		if !seen[row] {
+			others, at = append(others, row), append(at, uint32(row))
+		}
+		seen[row] = true
+	}
+	scores := make([]float64, len(at))
+	if c.Float64() {
+		c.Scores64(scores, r.req.Queries64[j*dim:(j+1)*dim], at)
+	} else {
+		c.Scores(scores, r.req.Queries[j*dim:(j+1)*dim], at)
+	}
+	for i, row := range others {
+		if scores[i+1] < scores[0] {
+			worse = append(worse, row)
+		}
+	}
+	return worse
 }
 
 // neighbours describes rows as neighbours of query j of those drawn.

@@ -147,11 +147,11 @@ func TestStatedSeconds(t *testing.T) {
 	body := clitest.WriteFile(t, dir, "b.json", []byte(`{"answers_version":2,"version":1,"took_ms":1500,"id_kind":"row","results":[]}`))
 	other := clitest.WriteFile(t, dir, "o.json", []byte(`[[1,2]]`))
 	for path, want := range map[string]float64{body: 1.5, other: 0, filepath.Join(dir, "x.ivecs"): 0} {
-		if got, err := dataset.StatedSeconds(path, nil); got != want || err != nil {
+		if got, err := dataset.StatedSeconds(path, 3, nil); got != want || err != nil {
 			t.Errorf("%s: %v, %v; want %v", path, got, err, want)
 		}
 	}
-	if _, err := dataset.StatedSeconds(filepath.Join(dir, "none.npz"), nil); err == nil || !strings.Contains(fmt.Sprint(err), "none.npz") {
+	if _, err := dataset.StatedSeconds(filepath.Join(dir, "none.npz"), 3, nil); err == nil || !strings.Contains(fmt.Sprint(err), "none.npz") {
 		t.Errorf("no file: %v", err)
 	}
 }

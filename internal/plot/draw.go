@@ -106,8 +106,12 @@ func (c *Chart) draw(canvas draw.Canvas) error {
 	}
 	scaleAxis(&p.X, p.X.Min, p.X.Max, c.LogX) // gonum has widened them to the added series
 	lowest := p.Y.Min
-	if !c.LogY && !c.FitY {
+	switch {
+	case c.LogY:
+	case !c.FitY:
 		lowest = math.Min(0, lowest)
+	case lowest == p.Y.Max:
+		lowest -= max(math.Abs(lowest)/10, math.SmallestNonzeroFloat32)
 	}
 	scaleAxis(&p.Y, lowest, p.Y.Max, c.LogY)
 
