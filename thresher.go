@@ -176,7 +176,8 @@ func openFetched(ctx context.Context, name string, o Options) (*Index, error) {
 	case found.Files == nil:
 		return nil, fmt.Errorf("%s: is a folder of vectors that change, which Open does not read", shown)
 	case found.Path != "" && strings.HasSuffix(found.Path, collectionSuffix):
-		return openPrepared(ctx, found.Path, o)
+		x, err := openPrepared(ctx, found.Path, o)
+		return x, fetch.Renamed(err, found.URLs)
 	}
 	set, err := dataset.FileSetOf(shown, found.Files)
 	if err != nil {

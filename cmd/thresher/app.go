@@ -9,6 +9,7 @@ import (
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/internal/cli"
+	"thresher/internal/fetch"
 )
 
 // app holds what the commands of this package share.
@@ -16,11 +17,14 @@ type app struct {
 	*cli.App
 	// reading are the flags by which files of vectors are read.
 	reading readingFlags
+	// fetched are the URLs of what was fetched, by its paths.
+	fetched map[string]string
 }
 
 // newApp returns an app with these streams that knows the names of methods and metrics.
 func newApp(in io.Reader, out, errw io.Writer) *app {
 	a := &app{App: cli.New(in, out, errw)}
+	a.Said = func(err error) error { return fetch.Renamed(err, a.fetched) }
 	a.Choices, a.Names, a.CodeOf = choices, settingChecks(), codeOf
 	a.Former = formerFlags()
 	return a

@@ -101,6 +101,9 @@ func (a *app) describeCollection(in input, asJSON bool) error {
 	if err != nil {
 		return err
 	}
+	if in.urls != nil {
+		info.Path = in.name
+	}
 	fields, err := columns.SavedFields(in.path)
 	if err != nil {
 		return err
@@ -136,6 +139,9 @@ func (a *app) describeCollection(in input, asJSON bool) error {
 
 func (a *app) describeFolder(in input, asJSON bool) error {
 	info := in.folder.Info()
+	if in.urls != nil {
+		info.Path = in.name
+	}
 	if asJSON {
 		return json.NewEncoder(a.Out).Encode(info)
 	}

@@ -137,6 +137,9 @@ func (a *app) openInput(ctx context.Context, flag, path string) (input, error) {
 	if path == "" {
 		return input{}, fmt.Errorf("--%s: no file named", flag)
 	}
+	if fetch.Is(path) {
+		return input{}, fmt.Errorf("%s: URLs are read as vectors and queries only; give a path of this machine", fetch.Shown(path))
+	}
 	open, name := func() (io.ReadCloser, error) { return io.NopCloser(a.In), nil }, "standard input"
 	if path != cli.Stdio {
 		info, err := os.Stat(path)

@@ -1,14 +1,34 @@
 package main
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"thresher/choice"
 	"thresher/collection"
 	"thresher/internal/cli"
+	"thresher/internal/fetch"
 )
+
+// fetchedFlags are the flags that openVectors reads.
+var fetchedFlags = []string{"vectors", "queries", "signals", "with", "left", "right"}
+
+// refuseURLs refuses the URLs that flags of other files and folders have.
+func refuseURLs(flags *pflag.FlagSet) (err error) {
+	flags.Visit(func(f *pflag.Flag) {
+		kind, _ := pflag.UnquoteUsage(f)
+		if err != nil || kind != "file" && kind != "folder" || slices.Contains(fetchedFlags, f.Name) || !fetch.Is(f.Value.String()) {
+			return
+		}
+		err = fmt.Errorf("--%s %s: URLs are read as vectors and queries only; give a path of this machine", f.Name, fetch.Shown(f.Value.String()))
+	})
+	return err
+}
 
 func newRootCommand(a *app) *cobra.Command {
 	root := a.Root(&cobra.Command{
@@ -52,6 +72,10 @@ a deadline; 4 backend unavailable; 130 interrupted.`,
 		newConfigCommand(a),
 		newVersionCommand(a),
 	)
+	load := root.PersistentPreRunE
+	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
+		return cmp.Or(refuseURLs(cmd.Flags()), load(cmd, args))
+	}
 	flagHeadings.Group(root)
 	root.AddCommand(choice.Commands(a.App)...)
 	root.SetGlobalNormalizationFunc(a.Former.Present)

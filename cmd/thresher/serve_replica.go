@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -12,12 +14,15 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"thresher/columns"
 	"thresher/config"
+	"thresher/dataset"
 	"thresher/internal/fetch"
 	"thresher/internal/filelock"
 	"thresher/segments/folder"
 	"thresher/service"
 	"thresher/service/catalog"
+	"thresher/service/problem"
 )
 
 // replicas are the collections of a read-only server, which follow what is at their paths and URLs.
@@ -36,7 +41,7 @@ type replicas struct {
 // servedVersion is what is served of a collection.
 type servedVersion struct {
 	from    string
-	version string // as the store states it; of a path its time and size
+	version string // as fetch.Set has it; of a path the names, times and sizes of its files
 }
 
 // openReplicas returns the collections of a read-only server, and a folder for its own files, which end with it.
@@ -206,20 +211,31 @@ func (r *replicas) follow(ctx context.Context) error {
 	return failed
 }
 
-// followOne serves what is at the path or URL of a collection, if it is not served.
+// followOne serves what is at the path or URL of a collection, if it is not served. A copy in the cache that turns out to be damaged
+// is fetched once more.
 func (r *replicas) followOne(ctx context.Context, one config.Replica) error {
 	r.begin(one.Name)
 	set, now, err := r.find(ctx, one)
 	if err != nil {
 		return err
 	}
-	if one.Version != "" && one.Version != now.version {
-		return fmt.Errorf("%s: it has version %s, and @%s is asked for", fetch.Shown(one.From), now.version, one.Version)
-	}
 	if r.served[one.Name] == now {
 		return nil
 	}
 	info, err := r.serve(ctx, one.Name, set)
+	if err != nil && set.Kept && isDamage(err) {
+		r.a.Log.Warn("the copy in the cache is damaged, and is fetched again", "collection", one.Name, "from", fetch.Shown(one.From), "error", fetch.Renamed(err, set.URLs))
+		if err := r.cache.Remove(set); err != nil {
+			return err
+		}
+		if set, now, err = r.find(ctx, one); err != nil {
+			return err
+		}
+		info, err = r.serve(ctx, one.Name, set)
+	}
+	if err = fetch.Renamed(err, set.URLs); err != nil && strings.HasPrefix(err.Error(), fetch.Shown(one.From)) {
+		return err
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", fetch.Shown(one.From), err)
 	}
@@ -232,10 +248,19 @@ func (r *replicas) followOne(ctx context.Context, one config.Replica) error {
 	return nil
 }
 
+// isDamage reports whether an error may be one of the bytes of files.
+func isDamage(err error) bool {
+	switch problem.Of(err).Kind {
+	case problem.Malformed, problem.Internal: // of files beside a collection, and of folders
+		return !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
+	}
+	return false
+}
+
 // find fetches a collection.
 func (r *replicas) find(ctx context.Context, one config.Replica) (*fetch.Set, servedVersion, error) {
 	if fetch.Is(one.From) {
-		set, err := r.cache.Fetch(ctx, one.From)
+		set, err := r.cache.FetchVersion(ctx, one.From, one.Version)
 		if err != nil {
 			return nil, servedVersion{}, err
 		}
@@ -248,30 +273,63 @@ func (r *replicas) find(ctx context.Context, one config.Replica) (*fetch.Set, se
 	if err != nil {
 		return nil, servedVersion{}, err
 	}
-	if folder.Is(path) {
-		path = filepath.Join(path, folder.ManifestName)
-	} else if !strings.HasSuffix(path, collectionSuffix) {
+	if !folder.Is(path) && !strings.HasSuffix(path, collectionSuffix) {
 		return nil, servedVersion{}, fmt.Errorf("%s: is no prepared collection; `thresher build` makes one", one.From)
 	}
-	info, err := os.Stat(path)
+	version, modified, err := stateOf(path)
 	if err != nil {
 		return nil, servedVersion{}, err
 	}
 	if one.Version != "" {
 		return nil, servedVersion{}, fmt.Errorf("%s: versions are stated by stores, and a path has none", one.From)
 	}
-	return &fetch.Set{Path: strings.TrimSuffix(path, string(filepath.Separator)+folder.ManifestName), Modified: info.ModTime()},
-		servedVersion{one.From, fmt.Sprint(info.ModTime().UnixNano(), " ", info.Size())}, nil
+	return &fetch.Set{Path: path, Modified: modified}, servedVersion{one.From, version}, nil
+}
+
+// stateOf returns what changes whenever a file of the collection or folder at path does, and when the newest of them was written.
+func stateOf(path string) (version string, newest time.Time, err error) {
+	files := []string{path}
+	if folder.Is(path) {
+		entries, err := os.ReadDir(path)
+		if err != nil {
+			return "", newest, err
+		}
+		files = nil
+		for _, e := range entries {
+			files = append(files, filepath.Join(path, e.Name()))
+		}
+	} else {
+		files = append(files, path+dataset.SavedIDsSuffix, path+columns.SavedSuffix)
+	}
+	var text strings.Builder
+	for i, file := range files {
+		info, err := os.Stat(file)
+		if errors.Is(err, os.ErrNotExist) && (i > 0 || file != path) { // it has none, or it was removed just now
+			continue
+		}
+		if err != nil {
+			return "", newest, err
+		}
+		fmt.Fprintf(&text, "%q %d %d\n", filepath.Base(file), info.ModTime().UnixNano(), info.Size())
+		if info.ModTime().After(newest) {
+			newest = info.ModTime()
+		}
+	}
+	digest := sha256.Sum256([]byte(text.String()))
+	return hex.EncodeToString(digest[:8]), newest, nil
 }
 
 // serve makes a collection, or a new version of it, of what was fetched. Its number is the time at which the newest of its files was
-// written: so replicas of one URL call it by the same number.
+// written: so replicas of one URL call it by the same number. Of a path it is in microseconds, as writes follow each other closely.
 func (r *replicas) serve(ctx context.Context, name string, set *fetch.Set) (info catalog.Info, err error) {
 	o := catalog.CreateOptions{Replace: true, Least: max(0, set.Modified.Unix())}
+	if set.Entry == "" {
+		o.Least = max(0, set.Modified.UnixMicro())
+	}
 	if folder.Is(set.Path) {
 		info, err = r.s.Catalog().CreateFolder(ctx, name, set.Path, o)
 	} else {
-		info, err = r.s.Catalog().Create(ctx, name, catalog.Source{Path: set.Path}, o, "")
+		info, err = r.s.Catalog().Create(ctx, name, catalog.Source{Path: set.Path, Called: set.URLs[set.Path]}, o, "")
 	}
 	if err != nil {
 		return info, err
@@ -281,7 +339,7 @@ func (r *replicas) serve(ctx context.Context, name string, set *fetch.Set) (info
 		return info, err
 	}
 	if made.State != catalog.Ready {
-		return made, fmt.Errorf("%s", made.Error)
+		return made, made.Failure
 	}
 	return made, nil
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"thresher/dataset"
 	"thresher/internal/cli"
 	"thresher/service/api"
 )
@@ -25,6 +27,7 @@ import (
 type elsewhere struct {
 	dir, url string
 	gets     atomic.Int64
+	builds   int
 	// stops, if positive, is how many bytes of the next file arrive before its connection stands still.
 	stops atomic.Int64
 	still chan struct{} // closed when one does
@@ -79,6 +82,17 @@ func (e *elsewhere) build(t *testing.T, n int) {
 		t.Fatal(err)
 	}
 	thresher(t, "build", "--vectors", vectors, "--metric", "ip", "--out", filepath.Join(e.dir, "films.thresher"), "--overwrite").WantCode(t, cli.ExitOK)
+	e.builds++
+	written := time.Now().Add(time.Duration(2*e.builds) * time.Second) // version numbers count seconds
+	built, err := filepath.Glob(filepath.Join(e.dir, "films.thresher*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range built {
+		if err := os.Chtimes(path, written, written); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // replica starts a read-only server as a process of its own; more is added to its arguments.
@@ -238,13 +252,13 @@ func TestReplicaKilled(t *testing.T) {
 func TestReplicaOfFolder(t *testing.T) {
 	dir := t.TempDir()
 	vectors := filepath.Join(dir, "films.csv")
-	if err := os.WriteFile(vectors, []byte("id,x,y,z\nfilm-a,1,2,3\nfilm-b,3,2,1\n"), 0o600); err != nil {
+	if err := os.WriteFile(vectors, []byte("id,x,y,z\nfilm-a,1,2,3\nfilm-b,3,2,1\nfilm-c,0,0,1\nfilm-d,0,0,0\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	thresher(t, "build", "--vectors", vectors, "--metric", "ip", "--out", filepath.Join(dir, "films")+"/").WantCode(t, cli.ExitOK)
 	cmd, url, said := serveChild(t, "--listen=127.0.0.1:0", "--backend=cpu", "--drain-lame-duck=0", "--read-only", "--collection=films="+filepath.Join(dir, "films"), "--cache="+t.TempDir())
 	readyIn(t, url, said)
-	if got := answersIn(t, url); !strings.Contains(got, `"ids":["film-a","film-b"]`) {
+	if got := answersIn(t, url); !strings.Contains(got, `"ids":["film-a","film-b","film-c","film-d"]`) {
 		t.Errorf("it answers %s", got)
 	}
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -253,6 +267,198 @@ func TestReplicaOfFolder(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("%v: %s", err, said)
 	}
+}
+
+// TestReplicaOfGreatIDs: ids of 2^63 and more of a folder are answered as they are.
+func TestReplicaOfGreatIDs(t *testing.T) {
+	dir := t.TempDir()
+	vectors := filepath.Join(dir, "films.csv")
+	if err := os.WriteFile(vectors, []byte("id,x,y,z\n9223372036854775813,3,0,1\n5,2,0,1\n18446744073709551614,1,0,1\n7,0,0,1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	thresher(t, "build", "--vectors", vectors, "--metric", "ip", "--out", filepath.Join(dir, "films")+"/").WantCode(t, cli.ExitOK)
+	thresher(t, "build", "--vectors", vectors, "--metric", "ip", "--out", filepath.Join(dir, "films.thresher")).WantCode(t, cli.ExitOK)
+	var all []string
+	for _, from := range []string{"films", "films.thresher"} {
+		cmd, url, said := serveChild(t, "--listen=127.0.0.1:0", "--backend=cpu", "--drain-lame-duck=0", "--read-only", "--collection=films="+filepath.Join(dir, from), "--cache="+t.TempDir())
+		readyIn(t, url, said)
+		_, ids, _ := strings.Cut(answersIn(t, url), `"ids":`)
+		ids, _, _ = strings.Cut(ids, "]")
+		all = append(all, ids)
+		end(t, cmd, said)
+	}
+	for i, id := range []string{"9223372036854775813", "5", "18446744073709551614"} {
+		if !strings.Contains(all[0], id) {
+			t.Errorf("id %d is not among %s", i, all[0])
+		}
+	}
+	if all[0] != all[1] || strings.Contains(all[0], "-") {
+		t.Errorf("a folder answers %s, a collection %s", all[0], all[1])
+	}
+}
+
+// end ends a server.
+func end(t *testing.T, cmd *exec.Cmd, said *heard) {
+	t.Helper()
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%v: %s", err, said)
+	}
+}
+
+// versionIn returns the number of the version of films that a server states, once it is another than before.
+func versionIn(t *testing.T, url string, before int64, said *heard) int64 {
+	t.Helper()
+	for began := time.Now(); ; runtime.Gosched() {
+		var info struct{ Version int64 }
+		if err := json.Unmarshal(okBody(t, &http.Client{}, request(t, "GET", url+"/v1/collections/films", nil)), &info); err != nil {
+			t.Fatal(err)
+		}
+		if info.Version != before {
+			return info.Version
+		}
+		if time.Since(began) > time.Minute {
+			t.Fatalf("version %d stays: %s", before, said)
+		}
+	}
+}
+
+// TestReplicaOfPathFollows: at SIGHUP a replica of a path sees what changed in any of the files there, and a version number is of
+// the same contents in each replica.
+func TestReplicaOfPathFollows(t *testing.T) {
+	dir := t.TempDir()
+	vectors, more := filepath.Join(dir, "films.csv"), filepath.Join(dir, "more.csv")
+	for path, text := range map[string]string{vectors: "id,x,y,z\nfilm-a,1,2,3\nfilm-b,3,2,1\nfilm-e,0,2,1\nfilm-f,0,1,1\n", more: "id,x,y,z\nfilm-c,9,9,9\n"} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	changing, prepared := filepath.Join(dir, "films"), filepath.Join(dir, "films.thresher")
+	thresher(t, "build", "--vectors", vectors, "--metric", "ip", "--out", changing+"/").WantCode(t, cli.ExitOK)
+	thresher(t, "build", "--vectors", vectors, "--metric", "ip", "--out", prepared).WantCode(t, cli.ExitOK)
+	for from, change := range map[string]func(){
+		changing: func() {
+			thresher(t, "rows", "put", "--collection", changing, "--vectors", more).WantCode(t, cli.ExitOK)
+		},
+		prepared: func() { // other ids of the same vectors
+			renamed := filepath.Join(t.TempDir(), "films.csv")
+			if err := os.WriteFile(renamed, []byte("id,x,y,z\nfilm-c,1,2,3\nfilm-d,3,2,1\nfilm-g,0,2,1\nfilm-h,0,1,1\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			other := filepath.Join(t.TempDir(), "films.thresher")
+			thresher(t, "build", "--vectors", renamed, "--metric", "ip", "--out", other).WantCode(t, cli.ExitOK)
+			if err := os.Rename(other+dataset.SavedIDsSuffix, prepared+dataset.SavedIDsSuffix); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		replica := func() (*exec.Cmd, string, *heard) {
+			cmd, url, said := serveChild(t, "--listen=127.0.0.1:0", "--backend=cpu", "--drain-lame-duck=0", "--read-only", "--collection=films="+from, "--cache="+t.TempDir())
+			readyIn(t, url, said)
+			return cmd, url, said
+		}
+		cmd, url, said := replica()
+		before := versionIn(t, url, 0, said)
+		change()
+		if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		now := versionIn(t, url, before, said)
+		if got := answersIn(t, url); !strings.Contains(got, "film-c") {
+			t.Errorf("%s: after SIGHUP it answers %s", from, got)
+		}
+		other, otherURL, otherSaid := replica()
+		if got := versionIn(t, otherURL, 0, otherSaid); got != now {
+			t.Errorf("%s: replicas say version %d and %d of the same", from, now, got)
+		}
+		end(t, cmd, said)
+		end(t, other, otherSaid)
+	}
+}
+
+// damageFile changes a byte in the middle of a file.
+func damageFile(t *testing.T, path string) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)/2] ^= 0x55
+	if err := os.Remove(path); err != nil { // the file may have other names
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestReplicaDamagedCopy: a copy that was damaged in the cache is fetched again; one that is damaged in the store is refused by its URL.
+func TestReplicaDamagedCopy(t *testing.T) {
+	for _, suffix := range []string{"", dataset.SavedIDsSuffix} {
+		e := openElsewhere(t)
+		e.build(t, 100)
+		cache := t.TempDir()
+		stop, _, url, said := e.replica(t, cache)
+		readyIn(t, url, said)
+		before := answersIn(t, url)
+		stop(syscall.SIGTERM)
+		kept, err := filepath.Glob(filepath.Join(cache, "*", "files", "films.thresher"+suffix))
+		if err != nil || len(kept) != 1 {
+			t.Fatalf("%q, %v", kept, err)
+		}
+		damageFile(t, kept[0])
+		stop, _, url, said = e.replica(t, cache)
+		readyIn(t, url, said)
+		if got := answersIn(t, url); !strings.Contains(got, `"film-`) || suffix == "" && !strings.Contains(before, `"film-`) {
+			t.Errorf("%s answered, and now %s", before, got)
+		}
+		stop(syscall.SIGTERM)
+
+		damageFile(t, filepath.Join(e.dir, "films.thresher"))
+		cache = t.TempDir()
+		got := thresher(t, "serve", "--listen=127.0.0.1:0", "--backend=cpu", "--read-only", "--collection=films="+e.url+"/films.thresher", "--cache="+cache)
+		got.WantCode(t, cli.ExitInput)
+		if strings.Contains(got.Err, cache) || strings.Count(got.Err, e.url+"/films.thresher") < 2 { // in the log, and at the end
+			t.Errorf("it says: %s", got.Err)
+		}
+	}
+}
+
+// TestURLErrors: errors of what was fetched name its URL, and flags of other files refuse URLs by name.
+func TestURLErrors(t *testing.T) {
+	e := openElsewhere(t)
+	e.build(t, 50)
+	queries := filepath.Join(t.TempDir(), "queries.csv")
+	if err := os.WriteFile(queries, []byte("x,y,z\n1,2,3\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	url := e.url + "/films.thresher"
+	if err := os.WriteFile(filepath.Join(e.dir, "films.thresher.columns"), []byte("no columns"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cache := t.TempDir()
+	want := func(parts []string, args ...string) {
+		t.Helper()
+		got := thresher(t, append(args, "--cache="+cache)...)
+		got.WantError(t, parts...)
+		if strings.Contains(got.Err, cache) {
+			t.Errorf("%q names the cache: %s", args, got.Err)
+		}
+	}
+	want([]string{url + ".columns"}, "search", "--vectors", url, "--queries", queries, "-k=1", "--filter", "year > 1")
+	want([]string{url + ".columns"}, "info", url)
+	damageFile(t, filepath.Join(e.dir, "films.thresher"))
+	want([]string{url}, "search", "--vectors", url, "--queries", queries, "-k=1")
+	if err := os.WriteFile(filepath.Join(e.dir, "films.thresher"), []byte("none"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want([]string{url + ": "}, "info", url)
+	const only = "URLs are read as vectors and queries only"
+	want([]string{"--out " + url, only}, "build", "--vectors", queries, "--metric=ip", "--out", url)
+	want([]string{"--answers " + url, only}, "verify", "--answers", url, "--vectors", queries, "--queries", queries)
+	thresher(t, "rows", "put", "--collection", e.url+"/films", "--vectors", queries).WantError(t, "--collection "+e.url+"/films", only)
 }
 
 // TestReplicaRefused: what cannot be served is said with its name.

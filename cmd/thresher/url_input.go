@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"maps"
 
 	"thresher/dataset"
 	"thresher/internal/fetch"
@@ -21,6 +22,10 @@ func (a *app) openURLs(ctx context.Context, flag, name string) (input, error) {
 	if err != nil {
 		return input{}, err // which names the URL
 	}
+	if a.fetched == nil {
+		a.fetched = map[string]string{}
+	}
+	maps.Copy(a.fetched, set.URLs)
 	var in input
 	switch {
 	case set.Files == nil:

@@ -29,6 +29,8 @@ type App struct {
 	Names   map[string]func(string) (string, error)
 	// CodeOf returns the exit code of an error that has none of its own, ExitOK if it knows none; may be nil.
 	CodeOf func(error) int
+	// Said, if not nil, returns an error as it is said.
+	Said func(error) error
 	// Former are names that flags had; nil for none.
 	Former FormerFlags
 	// ConfigFile is the value of --config.
@@ -57,6 +59,9 @@ func (a *App) Run(ctx context.Context, root *cobra.Command, args []string) int {
 	}
 	if err == nil {
 		return ExitOK
+	}
+	if a.Said != nil {
+		err = a.Said(err)
 	}
 	var coded *ExitError
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) && !errors.As(err, &coded) {

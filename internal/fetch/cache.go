@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"path"
@@ -131,13 +133,19 @@ func newEntry(files ...member) *cached {
 	return &cached{hex.EncodeToString(h.Sum(nil))[:32], files}
 }
 
-// version identifies the bytes of the files by what the stores state: their entity tags and sizes, wherever they are.
+// version identifies the bytes of the files by what the stores state: their entity tags and sizes, wherever they are. It does if
+// these are strong.
 func (e *cached) version() string {
 	h := sha256.New()
 	for _, f := range e.files {
 		fmt.Fprintf(h, "%q %d %s\n", f.name, f.size, f.object.version())
 	}
 	return hex.EncodeToString(h.Sum(nil))[:16]
+}
+
+// strong reports whether the stores promise other tags for other bytes.
+func (e *cached) strong() bool {
+	return !slices.ContainsFunc(e.files, func(f member) bool { return f.tag == "" || f.weak })
 }
 
 // modified is when the newest of the files was written, as far as the stores say so.
@@ -154,17 +162,19 @@ func (e *cached) modified() (last time.Time) {
 const (
 	filesName = "files"
 	lockName  = "lock"
-	stateName = "entry.json" // written when all files are there
+	stateName = "entry.json" // says when all files were there
 )
 
 // partSuffix ends the name of a file of which bytes can be missing.
 const partSuffix = ".part"
 
-// state describes an entry, for people, and says that it is whole.
+// state describes an entry, for people, and says whether it is whole.
 type state struct {
-	URLs    []string  `json:"urls"`
-	Bytes   int64     `json:"bytes"`
-	Fetched time.Time `json:"fetched"`
+	URLs    []string   `json:"urls"`
+	Bytes   int64      `json:"bytes,omitempty"`
+	Fetched *time.Time `json:"fetched,omitempty"` // nil until all files are there
+	// Digest is that of the bytes, if the stores state no tags that promise the same.
+	Digest string `json:"digest,omitempty"`
 }
 
 // at returns the path of a file of an entry.
@@ -180,7 +190,8 @@ func (e *cached) lasts() bool {
 
 // isWhole reports whether all files of an entry are there.
 func (c *Cache) isWhole(e *cached) bool {
-	if _, err := os.Stat(filepath.Join(c.folder, e.id, stateName)); err != nil {
+	s, err := c.stateOf(e.id)
+	if err != nil || s.Fetched == nil || s.Digest == "" && !e.strong() {
 		return false
 	}
 	return !slices.ContainsFunc(e.files, func(f member) bool { return !f.isAt(c.at(e, f.name)) })
@@ -244,6 +255,13 @@ func (c *Cache) fetchEntry(ctx context.Context, e *cached, p *arrivals) (err err
 		}
 		return nil
 	}
+	var done state
+	for _, f := range e.files {
+		done.URLs = append(done.URLs, f.shown)
+	}
+	if err := c.putState(e, done); err != nil { // so that what is left of it is known, whatever comes
+		return err
+	}
 	group, within := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
 	for i := range e.files {
@@ -252,15 +270,44 @@ func (c *Cache) fetchEntry(ctx context.Context, e *cached, p *arrivals) (err err
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	done := state{Fetched: time.Now().UTC()}
 	for _, f := range e.files {
-		done.URLs, done.Bytes = append(done.URLs, f.shown), done.Bytes+max(f.size, 0)
+		done.Bytes += max(f.size, 0)
 	}
-	text, err := json.MarshalIndent(done, "", "  ")
+	if !e.strong() {
+		if done.Digest, err = c.digest(ctx, e); err != nil {
+			return err
+		}
+	}
+	now := time.Now().UTC()
+	done.Fetched = &now
+	return c.putState(e, done)
+}
+
+// putState writes what an entry says of itself.
+func (c *Cache) putState(e *cached, s state) error {
+	text, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return err
 	}
-	return replace(filepath.Join(dir, stateName), append(text, '\n'))
+	return replace(filepath.Join(c.folder, e.id, stateName), append(text, '\n'))
+}
+
+// digest returns what is the same as long as the bytes and names of the files are.
+func (c *Cache) digest(ctx context.Context, e *cached) (string, error) {
+	all := sha256.New()
+	for _, f := range e.files {
+		file, err := os.Open(c.at(e, f.name))
+		if err != nil {
+			return "", err
+		}
+		own := sha256.New()
+		n, err := io.Copy(own, withContext{ctx, file})
+		if err := errors.Join(err, file.Close()); err != nil {
+			return "", err
+		}
+		fmt.Fprintf(all, "%q %d %x\n", f.name, n, own.Sum(nil))
+	}
+	return hex.EncodeToString(all.Sum(nil))[:16], nil
 }
 
 // placed returns an error with the URL and the folder, if it is one of the disk, which has no URL.
@@ -352,11 +399,19 @@ func (c *Cache) RemoveOthers(of *Set) error {
 	for _, e := range all {
 		other, err := c.stateOf(e.Name())
 		if e.Name() == of.Entry || err != nil || len(other.URLs) == 0 || other.URLs[0] != own.URLs[0] {
-			continue // of others, or not whole
+			continue // of others
 		}
 		failed = errors.Join(failed, c.removeEntry(e.Name()))
 	}
 	return failed
+}
+
+// Remove removes what Fetch returned, of one collection, from the cache, unless a process fetches it: it is damaged, or not wanted.
+func (c *Cache) Remove(s *Set) error {
+	if s.Entry == "" {
+		return nil
+	}
+	return c.removeEntry(s.Entry)
 }
 
 // stateOf reads what an entry says of itself.
@@ -379,7 +434,7 @@ func (c *Cache) removeEntry(id string) error {
 	if taken, err := filelock.Try(lock); err != nil || !taken {
 		return err
 	}
-	if err := os.Remove(filepath.Join(dir, stateName)); err != nil { // so that nobody takes the rest for whole
+	if err := os.Remove(filepath.Join(dir, stateName)); err != nil && !errors.Is(err, fs.ErrNotExist) { // so that nobody takes the rest for whole
 		return err
 	}
 	return os.RemoveAll(dir)

@@ -13,7 +13,8 @@
 // after a question about its tag. A process that fetches an entry holds its lock; others wait for it and find the
 // files. Files have a name that ends in .part until all bytes are there, have been compared with the size and the
 // checksum that the store states, and are flushed. A process that dies leaves parts, and the next continues them if
-// the store still has the same version.
+// the store still has the same version. An entry says from its beginning which URLs it is of, so that former versions can
+// be removed, begun or whole.
 //
 // The cache has no limit of its own. Any entry may be deleted while nobody reads it.
 package fetch

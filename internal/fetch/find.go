@@ -21,13 +21,14 @@ type Set struct {
 	Files []string
 	// URLs are those of the files, by their paths here; files of this machine have none.
 	URLs map[string]string
-	// Version identifies the bytes by what the stores state of them, for a collection and for a folder of vectors that change:
-	// the same of copies in other places, if these state the same tags. Modified is when the newest file was written, zero if
-	// that is not stated.
+	// Version identifies the bytes of a collection and of a folder of vectors that change: by the tags that the stores state,
+	// the same of copies in other places if these state the same; or, if a store states none that promise the same bytes, by
+	// a digest of them. Modified is when the newest file was written, zero if that is not stated.
 	Version  string
 	Modified time.Time
-	// Entry is the folder of the cache that has it, of one collection.
+	// Entry is the folder of the cache that has it, of one collection; Kept says that it was there before.
 	Entry string
+	Kept  bool
 }
 
 // collectionSuffix ends the names of prepared collections.
@@ -40,6 +41,12 @@ const collectionSuffix = ".thresher"
 // Errors are of type *Error, those of files of this machine of *dataset.Error. If ctx ends, what arrived stays, and the next
 // Fetch goes on with it.
 func (c *Cache) Fetch(ctx context.Context, name string) (*Set, error) {
+	return c.FetchVersion(ctx, name, "")
+}
+
+// FetchVersion is Fetch of a collection, or a folder of vectors that change, that must have a Version; "" is any. Another is refused
+// before it is fetched if the stores state tags, and else removed again.
+func (c *Cache) FetchVersion(ctx context.Context, name, version string) (*Set, error) {
 	if names := strings.Split(name, ","); len(names) > 1 {
 		return c.fetchList(ctx, names)
 	}
@@ -53,7 +60,7 @@ func (c *Cache) Fetch(ctx context.Context, name string) (*Set, error) {
 	}
 	switch {
 	case strings.HasSuffix(l.name, collectionSuffix):
-		return c.fetchCollection(ctx, from, l)
+		return c.fetchCollection(ctx, from, l, version)
 	case l.kind == "http" || l.kind == "https":
 	default:
 		is, err := c.isFolder(ctx, from, l)
@@ -61,7 +68,7 @@ func (c *Cache) Fetch(ctx context.Context, name string) (*Set, error) {
 			return nil, err
 		}
 		if is {
-			return c.fetchFolder(ctx, from, l)
+			return c.fetchFolder(ctx, from, l, version)
 		}
 	}
 	objects, err := c.find(ctx, from, l)
@@ -263,7 +270,7 @@ func (c *Cache) isFolder(ctx context.Context, from source, l location) (bool, er
 }
 
 // fetchFolder fetches a folder of vectors that change.
-func (c *Cache) fetchFolder(ctx context.Context, from source, l location) (*Set, error) {
+func (c *Cache) fetchFolder(ctx context.Context, from source, l location, version string) (*Set, error) {
 	l = l.at(strings.TrimSuffix(l.key, "/") + "/")
 	var files []member
 	if err := from.list(ctx, l, func(o object) error {
@@ -274,11 +281,11 @@ func (c *Cache) fetchFolder(ctx context.Context, from source, l location) (*Set,
 	}); err != nil {
 		return nil, err
 	}
-	return c.fetchWhole(ctx, newEntry(files...), "")
+	return c.fetchWhole(ctx, newEntry(files...), "", version)
 }
 
 // fetchCollection fetches a prepared collection, with its ids and columns if it has any.
-func (c *Cache) fetchCollection(ctx context.Context, from source, l location) (*Set, error) {
+func (c *Cache) fetchCollection(ctx context.Context, from source, l location, version string) (*Set, error) {
 	main, err := from.stat(ctx, l)
 	if err != nil {
 		return nil, err
@@ -295,17 +302,40 @@ func (c *Cache) fetchCollection(ctx context.Context, from source, l location) (*
 		}
 		files = append(files, member{o, base + suffix})
 	}
-	return c.fetchWhole(ctx, newEntry(files...), base)
+	return c.fetchWhole(ctx, newEntry(files...), base, version)
 }
 
-// fetchWhole fetches an entry of files that are read together; path is what is opened below it.
-func (c *Cache) fetchWhole(ctx context.Context, e *cached, path string) (*Set, error) {
+// fetchWhole fetches an entry of files that are read together; path is what is opened below it, and version the one to have, "" for any.
+func (c *Cache) fetchWhole(ctx context.Context, e *cached, path, version string) (*Set, error) {
 	set := &Set{Path: c.at(e, path), URLs: map[string]string{}, Version: e.version(), Modified: e.modified(), Entry: e.id}
 	for _, f := range e.files {
 		set.URLs[c.at(e, f.name)] = f.shown
 	}
 	if path != "" {
 		set.Files = []string{set.Path}
+	} else if len(e.files) > 0 {
+		set.URLs[set.Path] = strings.TrimSuffix(e.files[0].shown, "/"+e.files[0].name)
 	}
-	return set, c.fetch(ctx, []*cached{e})
+	other := func() error {
+		return &Error{URL: e.files[0].shown, Err: fmt.Errorf("%w %s, and @%s is asked for", errVersion, set.Version, version)}
+	}
+	if e.strong() && version != "" && version != set.Version {
+		return nil, other()
+	}
+	set.Kept = e.lasts() && c.isWhole(e)
+	if err := c.fetch(ctx, []*cached{e}); err != nil || e.strong() {
+		return set, err
+	}
+	now, err := c.stateOf(e.id)
+	if err != nil {
+		return nil, c.placed(e, err)
+	}
+	if set.Version = now.Digest; version == "" || version == set.Version {
+		return set, nil
+	}
+	err = other()
+	if !set.Kept {
+		err = errors.Join(err, c.removeEntry(e.id))
+	}
+	return nil, err
 }

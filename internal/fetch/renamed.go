@@ -1,24 +1,37 @@
 package fetch
 
 import (
-	"errors"
+	"cmp"
+	"maps"
+	"slices"
 	"strings"
 
 	"thresher/dataset"
 )
 
-// Renamed says URLs in an error of package dataset for the paths of what was fetched, as Set.URLs has them.
+// Renamed says URLs in an error for the paths of what was fetched, as Set.URLs has them. One of package dataset stays one.
 func Renamed(err error, urls map[string]string) error {
-	var e *dataset.Error
-	if err == nil || len(urls) == 0 || !errors.As(err, &e) {
+	if err == nil {
+		return nil
+	}
+	paths := slices.SortedFunc(maps.Keys(urls), func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) }) // longer ones begin with shorter ones
+	said := func(text string) string {
+		for _, path := range paths {
+			text = strings.ReplaceAll(text, path, urls[path])
+		}
+		return text
+	}
+	text := said(err.Error())
+	if text == err.Error() {
 		return err
 	}
-	own := *e
-	text := e.Err.Error()
-	for path, url := range urls {
-		own.File, text = strings.ReplaceAll(own.File, path, url), strings.ReplaceAll(text, path, url)
+	e, ok := err.(*dataset.Error)
+	if !ok {
+		return &reworded{text, err}
 	}
-	if text != e.Err.Error() {
+	own := *e
+	own.File = said(own.File)
+	if text := said(e.Err.Error()); text != e.Err.Error() {
 		own.Err = &reworded{text, e.Err}
 	}
 	return &own

@@ -48,6 +48,8 @@ var (
 	errMissing = errors.New("it does not exist")
 	// errDenied says that the credentials that were found, or none, do not suffice.
 	errDenied = errors.New("access is denied")
+	// errVersion says that an object has another version than the one that is wanted.
+	errVersion = errors.New("it has version")
 	// errChanged says that an object is not the version that it was.
 	errChanged = errors.New("it was replaced while it was fetched; fetch it again")
 )
@@ -93,5 +95,5 @@ func lasting(err error) bool {
 // Passes reports whether an error may pass by itself, as those of connections do, so that the same can be tried again.
 func Passes(err error) bool {
 	var e *Error
-	return errors.As(err, &e) && !lasting(err) && !errors.Is(err, errNothing)
+	return errors.As(err, &e) && !lasting(err) && !errors.Is(err, errNothing) && !errors.Is(err, errVersion)
 }

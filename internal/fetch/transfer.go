@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"time"
@@ -119,6 +120,13 @@ func (t *transfer) run(ctx context.Context) error {
 		}
 		if err == nil {
 			err = &Error{URL: t.shown, Err: fmt.Errorf("ended after %d of %d bytes", t.at, t.size)}
+		}
+		var refusal *Error
+		if errors.As(err, &refusal) && refusal.Status == http.StatusRequestedRangeNotSatisfiable && t.at > 0 && ctx.Err() == nil {
+			if err := t.restart(); err != nil { // all bytes of a file whose size is not stated are there, or too many
+				return err
+			}
+			continue
 		}
 		var disk *os.PathError
 		if failed++; t.at > before {

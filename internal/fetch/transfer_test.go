@@ -172,6 +172,36 @@ func TestDamagedPart(t *testing.T) {
 	wantTexts(t, fetched(t, c, p.server.URL+"/x.csv").Files, text) // it was removed
 }
 
+// A part that has all bytes of a file whose size is not stated does not keep it from being fetched for ever.
+func TestWholePartOfUnstatedSize(t *testing.T) {
+	const text = "all of it"
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"a"`)
+		if r.Header.Get("Range") == fmt.Sprintf("bytes=%d-", len(text)) {
+			w.WriteHeader(http.StatusRequestedRangeNotSatisfiable)
+			return
+		}
+		http.NewResponseController(w).Flush() // so that no size is stated
+		if r.Method == http.MethodGet {
+			w.Write([]byte(text)) //nolint:errcheck // the client notices
+		}
+	}))
+	defer server.Close()
+	c, err := Open(Options{Folder: t.TempDir(), Transport: server.Client().Transport})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	set := fetched(t, c, server.URL+"/x.csv")
+	if err := os.Rename(set.Path, set.Path+partSuffix); err != nil { // as of a process that is killed just before it names it
+		t.Fatal(err)
+	}
+	wantTexts(t, fetched(t, c, server.URL+"/x.csv").Files, text)
+	if left := parts(t, c); len(left) != 0 {
+		t.Errorf("parts are left: %q", left)
+	}
+}
+
 // Several caches of one folder, as several processes have them, fetch a file once.
 func TestFetchedOnce(t *testing.T) {
 	text := long(1 << 20)

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"path/filepath"
@@ -163,7 +164,7 @@ func (c *Catalog) unchanged(o *origin) error {
 	if o == nil || o.Path == "" {
 		return nil
 	}
-	real, info, err := c.roots.resolve(o.Called)
+	real, info, err := c.roots.resolve(cmp.Or(o.Asked, o.Called))
 	if err != nil {
 		return err
 	}

@@ -124,7 +124,7 @@ func (c *Catalog) fail(b *build, e *entry, rec record, err error, durable bool) 
 	p := describe(err, from, path)
 	failed.Failure, failed.Rows, failed.Drop = newFailure(p), nil, ""
 	rec.Failed = &failed
-	c.o.Log.Error("collection could not be built", "collection", b.name, "version", failed.Version, "reason", err)
+	c.o.Log.Error("collection could not be built", "collection", b.name, "version", failed.Version, "reason", calledIn(err, from, path))
 	if durable {
 		err = c.o.disk.At("record failure", b.name)
 		if err == nil {

@@ -152,7 +152,9 @@ func (s *staged) locatePath(src *Source) error {
 	if err != nil {
 		return err
 	}
-	s.origin.Called, s.origin.Path = src.Path, real
+	if s.origin.Called, s.origin.Path = src.Path, real; src.Called != "" {
+		s.origin.Called, s.origin.Asked = src.Called, src.Path
+	}
 	s.origin.Size, s.origin.Modified = info.Size(), info.ModTime().UnixNano()
 	s.origin.Prepared = isPrepared(src.Path)
 	s.id = "path " + src.Path
@@ -361,6 +363,14 @@ const dataSuffix = ".thresher"
 // isPrepared reports whether a path names a prepared collection.
 func isPrepared(path string) bool { return strings.HasSuffix(path, dataSuffix) }
 
+// calledIn returns an error's text that calls the source by the client's name; path is its path on this machine.
+func calledIn(err error, o *origin, path string) string {
+	if path == "" {
+		return err.Error()
+	}
+	return strings.ReplaceAll(err.Error(), path, o.Called)
+}
+
 // describe converts an error of reading a source to a problem that calls the source by the
 // client's name; path is its path on this machine.
 func describe(err error, o *origin, path string) *problem.Problem {
@@ -374,10 +384,7 @@ func describe(err error, o *origin, path string) *problem.Problem {
 	case errors.Is(store.Full(err), store.ErrFull):
 		return problem.Of(store.ErrFull).Because(err)
 	case errors.As(err, &vector):
-		text := vector.Error()
-		if path != "" {
-			text = strings.ReplaceAll(text, path, o.Called)
-		}
+		text := calledIn(vector, o, path)
 		if errors.As(err, &limit) {
 			return problem.New(problem.OverLimit, "%s", text).At("rows", int(vector.Row)).Within(limit.Limit).Because(err)
 		}

@@ -80,10 +80,11 @@ type change struct {
 
 // origin is a durable source.
 type origin struct {
-	Called   string `json:"called"`         // the client's name for it
-	File     string `json:"file,omitempty"` // in the catalog's folder; else it lies in a root
-	Path     string `json:"path,omitempty"` // there, links resolved
-	Size     int64  `json:"size,omitempty"` // of the file at Path
+	Called   string `json:"called"`          // the client's name for it
+	Asked    string `json:"asked,omitempty"` // the path that was named, if Called is another
+	File     string `json:"file,omitempty"`  // in the catalog's folder; else it lies in a root
+	Path     string `json:"path,omitempty"`  // there, links resolved
+	Size     int64  `json:"size,omitempty"`  // of the file at Path
 	Modified int64  `json:"modified,omitempty"`
 	Prepared bool   `json:"prepared,omitempty"`  // a collection file
 	SavedIDs bool   `json:"saved_ids,omitempty"` // whose ids are in a file beside it

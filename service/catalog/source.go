@@ -30,6 +30,8 @@ type Source struct {
 	Dim    int
 	IDs    *Keys
 
+	// Called is what messages call Path; "" is Path.
+	Called string
 	// Format of Body or File; for dataset.Unknown it is inferred from the content or the
 	// name.
 	Format dataset.Format

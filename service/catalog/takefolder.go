@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"errors"
+	"math"
 	"path/filepath"
 
 	"thresher/segments/folder"
@@ -82,7 +83,7 @@ func (o *opened) describeFolder() error {
 	}
 	ch := &o.change
 	ch.Metric, ch.Basis, ch.Seed, ch.Dim, ch.Columns = form.Metric.String(), form.Basis.String(), form.Seed, form.Dim, form.Columns
-	if ch.IDs = Integers; now.Textual() {
+	if ch.IDs = Integers; now.Textual() || o.changing.Greatest() > math.MaxInt64 { // such numbers are served by their digits
 		ch.IDs = Strings
 	}
 	ch.Count, ch.Bytes = int64(now.Len()), bytesOf(now)
