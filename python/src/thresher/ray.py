@@ -385,9 +385,6 @@ def _connect() -> None:
 
 def _pool(actors: int | tuple[int, int] | None, cpus: float) -> Any:
     """Return how many actors there are, so that processors are left."""
-    if isinstance(actors, tuple):
-        least, most = (whole(n, "actors") for n in actors)
-        return ray.data.ActorPoolStrategy(min_size=least, max_size=most)
     there = ray.cluster_resources().get("CPU", 0)
     left = max(1, there // 8)
     if actors is None:
@@ -397,11 +394,20 @@ def _pool(actors: int | tuple[int, int] | None, cpus: float) -> Any:
                 f"num_cpus: {cpus:g} of an actor and {left:g} for tasks that read and write are more than the "
                 f"{there:g} processors that Ray has: ray.init(num_cpus=..) says how many"
             )
-    elif whole(actors, "actors") * cpus > there - 1:
+    most = None
+    if isinstance(actors, tuple):
+        if len(actors) != 2:
+            raise ValueError(f"actors: {len(actors)} numbers, expected two, the least and the greatest")
+        actors, most = (whole(n, "actors") for n in actors)
+        if actors > most:
+            raise ValueError(f"actors: the least number, {actors}, is above the greatest, {most}")
+    if whole(actors, "actors") * cpus > there - 1:
         raise ValueError(
             f"actors: {actors} of {cpus:g} processors leave {there - actors * cpus:g} of {there:g} for tasks that read "
             "and write, which need one: Ray would wait for ever"
         )
+    if most is not None:
+        return ray.data.ActorPoolStrategy(min_size=actors, max_size=most)
     log.info(
         "thresher: %d x %g processors search; %g of %g are left for tasks that read and write",
         actors,
