@@ -98,7 +98,8 @@ def test_errors_in_what_was_fetched_name_the_url(memory, name):
 def test_errors_in_folders_and_beside_collections_name_the_url(memory, tmp_path):
     with thresher.Index(ROWS, metric="ip") as index:
         index.save(tmp_path / "a.thresher")
-    memory.put_file(str(tmp_path / "a.thresher"), "/bucket/built/a.thresher")
+    for name in ("a.thresher", "b.thresher"):
+        memory.put_file(str(tmp_path / "a.thresher"), "/bucket/built/" + name)
     with pytest.raises(OSError, match="is a prepared collection") as failed:
         thresher.Index.open("memory://bucket/built", metric="ip")
     assert str(failed.value).startswith("path: memory://bucket/built/a.thresher: ")

@@ -78,7 +78,7 @@ def fetched(url: str) -> str:
         system, root = url_to_fs(url)
     except ImportError as e:
         package = _PACKAGES.get(protocol)
-        how = str(e) if package is None else f"{protocol}:// needs a package that is not installed: pip install {package}"
+        how = f"{protocol}:// needs a package that is not installed: pip install {package}" if package else str(e)
         raise ImportError(f"path: {_shown(url)}: {how}") from None
     except ValueError as e:
         if "rotocol not known" not in str(e):
