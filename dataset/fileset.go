@@ -173,6 +173,9 @@ var (
 
 // mayBePart refuses a file of a folder that has no format of vectors by its name; pattern is one that leaves such files out.
 func mayBePart(path, pattern string) error {
+	if strings.HasSuffix(path, ".thresher") {
+		return fail(path, "is a prepared collection, in a folder whose files are read as one collection of vectors; prepared collections are searched one by one, or together by thresher.ray or thresher.spark; a pattern such as %s names the vectors among them", pattern)
+	}
 	if f, _ := FormatOf(path); f == Unknown || codecOf(f).answersOnly {
 		return fail(path, "is of no format of vectors by its name, in a folder whose files are read as one; a pattern such as %s names those that are meant", pattern)
 	}

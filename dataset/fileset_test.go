@@ -75,7 +75,7 @@ func TestRefusedFiles(t *testing.T) {
 		"a.npy,c.fvecs":    {"c.fvecs", "is fvecs by its name, a.npy is npy"},
 		"two":              {"two/b.csv", "two/a.npy is npy: files that are read as one have one format"},
 		"mixed":            {"mixed/README.md", "is of no format of vectors"},
-		"built":            {"built/a.thresher", "is of no format of vectors"},
+		"built":            {"built/a.thresher", "is a prepared collection, in a folder whose files are read as one collection of vectors; prepared collections are searched one by one"},
 		"aside":            {"aside", "has no files of vectors"},
 		"x*.npy":           {"x*.npy", "no file matches"},
 		"a.npy,x*.npy":     {"x*.npy", "no file matches"},

@@ -58,7 +58,7 @@ func TestBadInput(t *testing.T) {
 		{"foreign collection", search(foreign, good), []string{"foreign.thresher"}},
 		{"missing vectors", search(hidden, good), []string{"none.npy", "no such file"}},
 		{"missing queries", search(good, hidden), []string{"none.npy", "no such file"}},
-		{"a folder", search(dir, good), []string{"is of no format of vectors", "folder"}},
+		{"a folder", search(dir, good), []string{"is a prepared collection", ".thresher"}},
 		{"both from stdin", search("-", "-"), []string{"only one"}},
 		{"k of 0", search(good, good, "-k0"), []string{"k: 0 is below 1"}},
 		{"k of one and a half", search(good, good, "-k1.5"), []string{`k: "1.5" is not a whole number`}},

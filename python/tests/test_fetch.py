@@ -84,3 +84,44 @@ def test_errors_name_the_url(memory, monkeypatch):
     monkeypatch.setitem(sys.modules, "fsspec.core", None)
     with pytest.raises(ImportError, match=r"s3://bucket/x\.npy is read through fsspec, which is not installed"):
         thresher.Index.open("s3://bucket/x.npy", metric="ip")
+
+
+@pytest.mark.parametrize("name", ["x.thresher", "x.npy"])
+def test_errors_in_what_was_fetched_name_the_url(memory, name):
+    with memory.open("/junk/" + name, "wb") as f:
+        f.write(b"junk" * 100)
+    with pytest.raises(OSError, match="junkju") as failed:
+        thresher.Index.open("memory://junk/" + name, metric=None if name == "x.thresher" else "ip")
+    assert str(failed.value).startswith(f"path: memory://junk/{name}: ")
+
+
+def test_errors_in_folders_and_beside_collections_name_the_url(memory, tmp_path):
+    with thresher.Index(ROWS, metric="ip") as index:
+        index.save(tmp_path / "a.thresher")
+    for name in ("a.thresher", "b.thresher"):
+        memory.put_file(str(tmp_path / "a.thresher"), "/bucket/built/" + name)
+    with pytest.raises(OSError, match="is a prepared collection") as failed:
+        thresher.Index.open("memory://bucket/built", metric="ip")
+    assert str(failed.value).startswith("path: memory://bucket/built/a.thresher: ")
+    assert "memory://bucket/built/*.parquet" in str(failed.value)
+    assert "cache" not in str(failed.value)
+    with memory.open("/bucket/built/a.thresher.columns", "wb") as f:
+        f.write(b"junk" * 100)
+    with pytest.raises(OSError, match="not a file of columns") as failed:
+        thresher.Index.open("memory://bucket/built/a.thresher")
+    assert str(failed.value).startswith("path: memory://bucket/built/a.thresher.columns: ")
+
+
+def test_a_missing_package_is_named(memory, monkeypatch):
+    def lacking(url):
+        raise ImportError("Install s3fs to access S3")
+
+    for url, package in [("s3://bucket/x.npy", "s3fs"), ("https://host/x.npy?key=secret", "aiohttp requests")]:
+        with monkeypatch.context() as patch:
+            patch.setattr("fsspec.core.url_to_fs", lacking)
+            with pytest.raises(ImportError) as failed:
+                thresher.Index.open(url, metric="ip")
+        assert str(failed.value).startswith(f"path: {url.split('?')[0]}: ")
+        assert str(failed.value).endswith(f"pip install {package}")
+    with pytest.raises(ValueError, match=r"^path: zz://a/x\.npy: fsspec knows no protocol 'zz': .* package"):
+        thresher.Index.open("zz://a/x.npy", metric="ip")

@@ -9,6 +9,8 @@ import posixpath
 import re
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from thresher import _ids
@@ -33,6 +35,29 @@ _VERSIONS = (
 # The files that lie beside a prepared collection.
 _BESIDE = (_ids.SUFFIX, ".columns")
 
+# What reads a protocol, as pip calls it, where fsspec itself does not.
+_PACKAGES = {
+    "http": "aiohttp requests",
+    "https": "aiohttp requests",
+    "s3": "s3fs",
+    "s3a": "s3fs",
+    "gs": "gcsfs",
+    "gcs": "gcsfs",
+    "az": "adlfs",
+    "abfs": "adlfs",
+    "abfss": "adlfs",
+    "hdfs": "pyarrow",
+    "sftp": "paramiko",
+    "ssh": "paramiko",
+    "smb": "smbprotocol",
+    "hf": "huggingface_hub",
+    "oss": "ossfs",
+    "github": "requests",
+    "webhdfs": "requests",
+}
+
+_origins: dict[str, str] = {}  # the URLs that folders of the cache stand for, as errors show them
+
 
 def is_url(path: Any) -> bool:
     """Whether a path is a URL."""
@@ -48,7 +73,20 @@ def fetched(url: str) -> str:
             f"path: {_shown(url)} is read through fsspec, which is not installed: "
             "pip install fsspec, and what it needs for this URL, such as s3fs or gcsfs"
         ) from None
-    system, root = url_to_fs(url)
+    protocol = url.split("://")[0].split("::")[-1].lower()
+    try:
+        system, root = url_to_fs(url)
+    except ImportError as e:
+        package = _PACKAGES.get(protocol)
+        how = f"{protocol}:// needs a package that is not installed: pip install {package}" if package else str(e)
+        raise ImportError(f"path: {_shown(url)}: {how}") from None
+    except ValueError as e:
+        if "rotocol not known" not in str(e):
+            raise ValueError(f"path: {_shown(url)}: {e}") from None
+        raise ValueError(
+            f"path: {_shown(url)}: fsspec knows no protocol {protocol!r}: either it is misspelt, such as for s3, gs or "
+            "https, or the package that brings it to fsspec is not installed"
+        ) from None
     base, names = _found(system, root, url)
     infos = {name: system.info(name) for name in names}
     stated = {
@@ -57,6 +95,8 @@ def fetched(url: str) -> str:
     }
     key = repr((url, sorted((name, infos[name].get("size"), stated[name]) for name in names)))
     entry = os.path.join(_folder(), "python", hashlib.sha256(key.encode()).hexdigest()[:32])
+    below = root[len(base) :]
+    _origins[entry] = _shown(url[: -len(below)] if below and url.endswith(below) else url).rstrip("/")
     paths = []
     for name in names:
         path = os.path.join(entry, *_parts(name, base))
@@ -66,6 +106,26 @@ def fetched(url: str) -> str:
             continue
         _get(system, name, path, size, url)
     return paths[0] if len(names) == 1 or url.endswith(".thresher") else entry
+
+
+@contextmanager
+def errors_of_urls() -> Iterator[None]:
+    """Give errors the URLs of files in place of their paths in the cache."""
+    try:
+        yield
+    except (OSError, ValueError) as e:
+        e.args = tuple(_in_urls(arg) for arg in e.args)
+        if isinstance(e, OSError) and e.filename is not None:
+            e.filename = _in_urls(e.filename)
+        raise
+
+
+def _in_urls(said: Any) -> Any:
+    """Return a text with URLs in place of folders of the cache."""
+    if isinstance(said, str):
+        for entry, url in list(_origins.items()):
+            said = said.replace(entry, url)
+    return said
 
 
 def _found(system: Any, root: str, url: str) -> tuple[str, list[str]]:

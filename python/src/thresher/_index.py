@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from thresher import _arrays, _capacity, _changes, _columns, _devices, _forms, _ids, _kept, _narrow, _worker
+from thresher import _arrays, _capacity, _changes, _columns, _devices, _fetch, _forms, _ids, _kept, _narrow, _worker
 from thresher._arguments import (
     Deadline,
     Device,
@@ -1314,15 +1314,16 @@ class Index:
             self._settings["columns"] = _kept.names_of(columns)
         self._path, self._rows, self._ids, self._columns, self._origin = name, None, None, None, None
         self._kept = None
-        self._begin(progress, deadline)
-        if self._ids is None and os.path.exists(name + _ids.SUFFIX):
-            with np.load(name + _ids.SUFFIX, allow_pickle=False) as saved:
-                if str(saved["collection"]) != _ids.header_of(name):
-                    self.close()
-                    raise ValueError(
-                        f"path: {name + _ids.SUFFIX} has the ids of another index than {name}; save it again"
-                    )
-                self._ids = _ids.checked_ids(saved["ids"], len(self))
+        with _fetch.errors_of_urls():
+            self._begin(progress, deadline)
+            if self._ids is None and os.path.exists(name + _ids.SUFFIX):
+                with np.load(name + _ids.SUFFIX, allow_pickle=False) as saved:
+                    if str(saved["collection"]) != _ids.header_of(name):
+                        self.close()
+                        raise ValueError(
+                            f"path: {name + _ids.SUFFIX} has the ids of another index than {name}; save it again"
+                        )
+                    self._ids = _ids.checked_ids(saved["ids"], len(self))
         return self
 
     # Life

@@ -28,6 +28,7 @@ try:
     import pyarrow as pa
     import ray
     import ray.data
+    from ray.data.dataset import MaterializedDataset
 except ImportError as e:
     raise ImportError(f"thresher.ray needs Ray: pip install thresher[ray] ({e})") from None
 
@@ -312,12 +313,31 @@ class _Columns:
             if name is not None and name not in names:
                 raise ValueError(f"{argument}: queries have no column {name!r}, but {', '.join(names)}")
 
+    def check_types(self, types: dict[str, Any], dim: int | None, texts: bool | None) -> None:
+        """Refuse columns of other types than the segments take; dim and texts are theirs, None where not known."""
+        of = types[self.vector]
+        if isinstance(of, pa.DataType) and (pa.types.is_primitive(of) or _is_text(of)):
+            raise TypeError(f"vector: column {self.vector!r} is {of}, expected lists of numbers")
+        has = getattr(of, "list_size", dim)
+        if dim is not None and has != dim:
+            raise ValueError(f"vector: column {self.vector!r} has vectors of {has} values, the segments of {dim}")
+        ids = types[self.id]
+        if self.own and texts is not None and isinstance(ids, pa.DataType) and _is_text(ids) != texts:
+            raise TypeError(
+                f"id: column {self.id!r} is {ids}, the ids of the vectors are {'texts' if texts else 'integers'}: a "
+                "query is told from the vector of its own id"
+            )
+
+
+def _is_text(of: pa.DataType) -> bool:
+    return bool(pa.types.is_string(of) or pa.types.is_large_string(of))
+
 
 class SearchSegments:
     """An actor that searches all segments for a block of queries. Its name is what Ray shows."""
 
-    def __init__(self, folder: Folder, columns: _Columns, asked: dict[str, Any]) -> None:
-        self.segments = Segments(folder.paths(), threads=_threads())
+    def __init__(self, folder: Folder, columns: _Columns, asked: dict[str, Any], threads: int | None = None) -> None:
+        self.segments = Segments(folder.paths(), threads=threads or _threads())
         self.columns, self.asked = columns, asked
 
     def __call__(self, block: pa.Table) -> pa.Table:
@@ -385,9 +405,6 @@ def _connect() -> None:
 
 def _pool(actors: int | tuple[int, int] | None, cpus: float) -> Any:
     """Return how many actors there are, so that processors are left."""
-    if isinstance(actors, tuple):
-        least, most = (whole(n, "actors") for n in actors)
-        return ray.data.ActorPoolStrategy(min_size=least, max_size=most)
     there = ray.cluster_resources().get("CPU", 0)
     left = max(1, there // 8)
     if actors is None:
@@ -397,11 +414,20 @@ def _pool(actors: int | tuple[int, int] | None, cpus: float) -> Any:
                 f"num_cpus: {cpus:g} of an actor and {left:g} for tasks that read and write are more than the "
                 f"{there:g} processors that Ray has: ray.init(num_cpus=..) says how many"
             )
-    elif whole(actors, "actors") * cpus > there - 1:
+    most = None
+    if isinstance(actors, tuple):
+        if len(actors) != 2:
+            raise ValueError(f"actors: {len(actors)} numbers, expected two, the least and the greatest")
+        actors, most = (whole(n, "actors") for n in actors)
+        if actors > most:
+            raise ValueError(f"actors: the least number, {actors}, is above the greatest, {most}")
+    if whole(actors, "actors") * cpus > there - 1:
         raise ValueError(
             f"actors: {actors} of {cpus:g} processors leave {there - actors * cpus:g} of {there:g} for tasks that read "
             "and write, which need one: Ray would wait for ever"
         )
+    if most is not None:
+        return ray.data.ActorPoolStrategy(min_size=actors, max_size=most)
     log.info(
         "thresher: %d x %g processors search; %g of %g are left for tasks that read and write",
         actors,
@@ -431,12 +457,12 @@ def _walked(
 ) -> ray.data.Dataset:
     """Return the answers to the queries, which actors of a kind find."""
     cpus = _cpus(num_cpus)
-    dim = None
+    dim = texts = None
     if folder.local:  # others are checked by the actors, which copy them
         segments = Segments(folder.paths())
         try:
             _tried(segments, kind, asked)
-            dim = segments.dim
+            dim, texts = segments.dim, segments.indexes[0].ids.dtype.kind == "U"
         finally:
             segments.close()
     _connect()
@@ -444,12 +470,17 @@ def _walked(
     if not isinstance(queries, ray.data.Dataset):
         named = [n for n in (columns.id, columns.vector, columns.exclude) if n is not None]
         queries = _read(queries, columns, named)
-    known = queries.schema(fetch_if_missing=False)
+    there = isinstance(queries, MaterializedDataset)
+    known = queries.schema(fetch_if_missing=there)
     if known is not None:
         columns.check(known.names)
-        has = getattr(dict(zip(known.names, known.types, strict=True))[columns.vector], "list_size", dim)
-        if dim is not None and has != dim:
-            raise ValueError(f"vector: column {columns.vector!r} has vectors of {has} values, the segments of {dim}")
+        columns.check_types(dict(zip(known.names, known.types, strict=True)), dim, texts)
+        schema = known.base_schema
+        if there and dim is not None and isinstance(schema, pa.Schema) and not queries.count():
+            # No actor sees a block without rows, and Ray would know no columns of the answers.
+            at, empty = schema.get_field_index(columns.vector), schema.empty_table()
+            empty = empty.set_column(at, columns.vector, pa.array([], pa.list_(pa.float32(), dim)))
+            return ray.data.from_arrow(kind(folder, columns, asked, 1)(empty))
     return queries.repartition(target_num_rows_per_block=block).map_batches(
         kind,
         fn_constructor_args=(folder, columns, asked),
@@ -473,12 +504,17 @@ def _read(path: Any, columns: _Columns, named: list[str]) -> ray.data.Dataset:
             f"queries: {type(path).__name__}, expected a Dataset, such as ray.data.from_arrow makes, or paths"
         )
     system, files = find_files(path, ".parquet", "queries")
+    rows = 0
     with system.open_input_file(files[0].path) as f:
         try:
-            columns.check(pq.read_schema(f).names)
+            file = pq.ParquetFile(f)
+            columns.check(file.schema_arrow.names)
+            rows = file.metadata.num_rows
         except pa.ArrowInvalid as e:
             raise OSError(f"queries: {files[0].path}: {e}") from None
         except ValueError as e:
             raise ValueError(f"{e}, in {files[0].path}") from None
+    if len(files) == 1 and not rows:
+        return ray.data.from_arrow(file.schema_arrow.empty_table().select(list(dict.fromkeys(named))))
     given = [path] if isinstance(path, (str, os.PathLike)) else path
     return ray.data.read_parquet([os.fspath(p) for p in given]).select_columns(named)

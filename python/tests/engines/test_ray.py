@@ -283,6 +283,9 @@ def test_builds_are_checked_before_tasks(tmp_path, data, x, no_tasks):
 def test_what_ray_has_is_checked(data):
     queries, segments = f"{data}/queries", data / "segments"
     refused(lambda: thresher.ray.knn(queries, segments, actors=3), ValueError, "actors: 3", "leave 0 of 3")
+    refused(lambda: thresher.ray.knn(queries, segments, actors=(3, 9)), ValueError, "actors: 3", "leave 0 of 3")
+    refused(lambda: thresher.ray.knn(queries, segments, actors=(2, 1)), ValueError, "actors", "2, is above", "1")
+    refused(lambda: thresher.ray.knn(queries, segments, actors=(1, 2, 3)), ValueError, "actors: 3 numbers")
     refused(lambda: thresher.ray.knn(queries, segments, num_cpus=8), ValueError, "num_cpus: 8", "than the 3")
     refused(lambda: thresher.ray.knn(queries, segments, vector="v"), ValueError, "vector", "'v'", "id, vector, seen")
     refused(lambda: thresher.ray.knn(queries, segments, exclude="not"), ValueError, "exclude", "'not'", "seen")
@@ -291,6 +294,27 @@ def test_what_ray_has_is_checked(data):
     refused(lambda: thresher.ray.knn(wrong, segments), ValueError, "vectors of 7 values", "24")
     hidden = ray.data.range(5).map(lambda row: {"id": row["id"], "v": [1.0] * DIM})  # its columns are not known before
     assert "queries have no column 'vector', but id, v" in failure(thresher.ray.knn(hidden, segments))
+
+
+def test_types_are_checked_before_tasks(data):
+    segments, vectors = data / "segments", fixed(np.ones((1, DIM), np.float32))
+    wrong = ray.data.from_arrow(pa.table({"id": ["a"], "vector": vectors}))
+    refused(lambda: thresher.ray.graph(wrong, segments), TypeError, "id: column 'id' is string", "are integers")
+    refused(lambda: thresher.ray.pairs(wrong, segments, 0.5), TypeError, "id: column 'id' is string", "are integers")
+    wrong = ray.data.from_arrow(pa.table({"id": [1], "vector": ["a"]}))
+    refused(lambda: thresher.ray.knn(wrong, segments), TypeError, "vector: column 'vector' is string", "lists")
+
+
+def test_no_queries_have_answers_columns(tmp_path, data):
+    table = pa.table({"id": pa.array([], pa.int64()), "vector": pa.array([], pa.list_(pa.float32()))})
+    pq.write_table(table, tmp_path / "none.parquet")
+    folder = data / "segments"
+    want = thresher.ray.knn(f"{data}/queries", folder, 3).schema().names
+    for none in (ray.data.from_arrow(table), tmp_path / "none.parquet"):
+        got = thresher.ray.knn(none, folder, 3)
+        assert got.count() == 0 and got.schema().names == want
+        pairs = thresher.ray.pairs(none, folder, 0.5)
+        assert pairs.schema().names == ["a_id", "b_id", "score", "score64"]
 
 
 def test_an_id_in_two_segments_is_said(tmp_path, x, engine):
