@@ -77,7 +77,7 @@ func TestBadInput(t *testing.T) {
 		{"method without epsilon", search(good, good, "--method=bucket-ae", "--epsilon=1", "--out", filepath.Join(dir, "r.npz")), []string{"thresher: --epsilon: bucket-ae"}},
 		{"queries are not the vectors", search(good, other, "--exclude-self", "--out", filepath.Join(dir, "r.npz")), []string{"thresher: --exclude-self: query 0", "other.npy"}},
 		{"a collection of queries", search(good, prepared), []string{"--queries", "prepared.thresher", "--vectors"}},
-		{"output of unknown form", search(good, good, "--out", filepath.Join(dir, "r.csv")), []string{"r.csv", ".npz"}},
+		{"output of unknown form", search(good, good, "--out", filepath.Join(dir, "r.txt")), []string{"r.txt", ".npz"}},
 		{"output compressed", search(good, good, "--out", filepath.Join(dir, "r.jsonl.gz")), []string{".gz"}},
 		{"output exists", search(good, good, "--out", there), []string{"there.npz", "--overwrite"}},
 		{"output is a folder", search(good, good, "--out", folder), []string{"folder.npz", "is a directory"}},
