@@ -29,11 +29,33 @@ func (s *Slates) limits() slates.Limits {
 	return slates.Limits{Users: s.o.SlateUsers, K: s.o.SlateItems, Results: s.o.Results}
 }
 
-// version implements slates.Version.
-type version struct{ *catalog.Version }
+// version implements slates.Version: a collection as one block, also if it changes by rows.
+type version struct {
+	*catalog.Version
+	number int64
+	writes uint64
+}
 
-func (v version) Number() int64   { return v.Info().Version }
+func (v version) Number() int64   { return v.number }
+func (v version) Writes() uint64  { return v.writes }
 func (v version) IDs() slates.IDs { return v.Version.IDs() }
+
+// use returns what a collection holds now. The caller calls release.
+func (s *Slates) use(ctx context.Context, name string) (v version, release func(), err error) {
+	now, err := s.catalog.Use(name, 0)
+	if err != nil {
+		return v, nil, err
+	}
+	number, writes := now.State()
+	if v.number = number; writes != nil {
+		v.writes = *writes
+	}
+	if v.Version, err = s.catalog.Whole(ctx, now); err != nil {
+		now.Release()
+		return v, nil, err
+	}
+	return v, func() { v.Release(); now.Release() }, nil
+}
 
 // call is a call about the slates of a collection while the collection is held.
 type call struct {
@@ -67,16 +89,16 @@ func (s *Slates) held(r extension.Call, answer func(ctx context.Context, c *call
 
 func (s *Slates) put(r extension.Call, _ http.ResponseWriter) error {
 	return s.held(r, func(ctx context.Context, c *call) error {
-		v, err := s.catalog.Use(c.name, 0)
+		v, release, err := s.use(ctx, c.name)
 		if err != nil {
 			return err
 		}
-		defer v.Release()
+		defer release()
 		settings, err := slates.DecodeSettings(c.body, v.Len())
 		if err != nil {
 			return err
 		}
-		info, err := s.store.Put(ctx, c.name, version{v}, settings)
+		info, err := s.store.Put(ctx, c.name, v, settings)
 		if err != nil {
 			return err
 		}
@@ -147,11 +169,11 @@ func (s *Slates) recommend(r extension.Call, w http.ResponseWriter) error {
 		if err != nil {
 			return err
 		}
-		v, err := s.catalog.Use(c.name, 0)
+		v, release, err := s.use(ctx, c.name)
 		if err != nil {
 			return err
 		}
-		defer v.Release()
+		defer release()
 		defer s.interactive()()
 		if req.DeadlineMS > 0 {
 			left := time.Duration(req.DeadlineMS*float64(time.Millisecond)) - c.queued
@@ -163,7 +185,7 @@ func (s *Slates) recommend(r extension.Call, w http.ResponseWriter) error {
 			defer cancel()
 		}
 		began := time.Now()
-		a, err := s.store.Recommend(ctx, c.name, version{v}, req, key, extension.Hash(string(c.body)))
+		a, err := s.store.Recommend(ctx, c.name, v, req, key, extension.Hash(string(c.body)))
 		if err != nil {
 			return err
 		}

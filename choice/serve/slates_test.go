@@ -5,12 +5,16 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"thresher/backend"
+	"thresher/batch"
 	"thresher/choice/serve"
 	"thresher/choice/serve/servetest"
+	"thresher/cpu"
 	"thresher/internal/vectors"
 	"thresher/service"
 	"thresher/service/servicetest"
@@ -299,4 +303,32 @@ func TestSlatesOfTheNextCollection(t *testing.T) {
 		t.Errorf("%d users", info.Users)
 	}
 	s.Do("POST", slatesOfNews+"/feedback", feedback()).Want(200)
+}
+
+// TestSlatesOfRowsThatChange: slates are of the rows that there are, whichever were deleted or replaced, from the next request on.
+func TestSlatesOfRowsThatChange(t *testing.T) {
+	b := cpu.New(cpu.Options{Threads: 1})
+	t.Cleanup(func() { b.Close() })
+	s := servetest.Start(t, t.TempDir(), func(o *service.Options, _ *serve.Options) {
+		o.Place = func(string) (backend.Backend, *batch.Options, error) { return b, &batch.Options{}, nil }
+	})
+	s.Do("PUT", "/v1/collections/news?wait", `{"metric":"ip","source":{"vectors":[[0.9,0,0],[0,0.5,0],[0,0,0.1],[0,0,0.2]],"ids":[10,11,12,13]}}`).Want(201)
+	s.Do("DELETE", "/v1/collections/news/rows", `{"ids":[10]}`).Want(200)
+	s.Do("PUT", slatesOfNews, `{"items":[{"id":12,"groups":["a"]},{"id":13,"groups":["a"]},{"id":11,"groups":["b"]}]}`).Want(200)
+	ids := func() (ids []int64) {
+		var d deal
+		s.Do("POST", slatesOfNews+"/recommend", `{"users":["a"],"k":3}`).Want(200).Into(&d)
+		for _, item := range d.Slates[0].Items {
+			ids = append(ids, item.ID)
+		}
+		slices.Sort(ids)
+		return ids
+	}
+	if got := ids(); !slices.Equal(got, []int64{11, 12, 13}) {
+		t.Errorf("after a deletion: %v", got)
+	}
+	s.Do("DELETE", "/v1/collections/news/rows", `{"ids":[12]}`).Want(200)
+	if got := ids(); !slices.Equal(got, []int64{11, 13}) {
+		t.Errorf("after another: %v", got)
+	}
 }

@@ -17,6 +17,7 @@ import (
 // prepared are the items of a collection's version under its settings.
 type prepared struct {
 	version    int64
+	writes     uint64
 	generation uint64 // of the settings
 	settings   *Settings
 	ids        IDs
@@ -55,7 +56,7 @@ func (s *Store) prepare(ctx context.Context, name string, v Version) (*prepared,
 		return nil, err
 	}
 	defer func() { <-lock.making }()
-	version := v.Number()
+	version, writes := v.Number(), v.Writes()
 	k := cacheKey{collection: name, items: true}
 	stripe := s.stripe(name, "")
 	seen := s.cache.seen(stripe)
@@ -77,14 +78,14 @@ func (s *Store) prepare(ctx context.Context, name string, v Version) (*prepared,
 		settings, err = r.settings()
 		return err
 	})
-	if err != nil || old != nil && old.version == version && old.generation == generation {
+	if err != nil || old != nil && old.version == version && old.writes == writes && old.generation == generation {
 		return old, err
 	}
 	p, err := s.makePrepared(name, v, settings)
 	if err != nil {
 		return nil, err
 	}
-	p.version, p.generation = version, generation
+	p.version, p.writes, p.generation = version, writes, generation
 	s.cache.insertUnchanged(k, p, p.bytes(v), stripe, seen)
 	return p, nil
 }

@@ -27,12 +27,14 @@ const dim = 4
 // shelf is a version of a collection in memory.
 type shelf struct {
 	number int64
+	writes uint64
 	dim    int
 	rows   []float32
 	names  []string // nil means row numbers
 }
 
 func (v *shelf) Number() int64         { return v.number }
+func (v *shelf) Writes() uint64        { return v.writes }
 func (v *shelf) Len() int              { return len(v.rows) / v.dim }
 func (v *shelf) Dim() int              { return v.dim }
 func (v *shelf) Row(i int64) []float32 { return v.rows[i*int64(v.dim) : (i+1)*int64(v.dim)] }

@@ -5,6 +5,7 @@ import "thresher/service/catalog"
 // Version is a version of a collection, in use.
 type Version interface {
 	Number() int64
+	Writes() uint64 // of rows that it has seen, 0 if it does not change by them
 	Len() int // rows
 	Dim() int
 	Row(i int64) []float32 // read-only, and invalid after the use
