@@ -15,7 +15,7 @@ var otherVariables = []string{
 	"THRESHER_LIBCUDA",                         // the CUDA backend: the driver's library
 	"THRESHER_BINARY", "THRESHER_WORKER_PIPES", // the Python package
 	"THRESHER_TARGET", "THRESHER_SKIP_BUILD", "THRESHER_WHEELS", // building wheels, and their tests
-	"THRESHER_DRAWS", "THRESHER_FULL", "THRESHER_STRESS", "THRESHER_CALLS", // tests
+	"THRESHER_DRAWS", "THRESHER_FULL", "THRESHER_STRESS", "THRESHER_CALLS", "THRESHER_KILLS", // tests
 	"THRESHER_NO_TORCH", // benchmarks
 }
 

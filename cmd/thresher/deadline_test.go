@@ -64,7 +64,7 @@ func TestFilesSayWhatIsComplete(t *testing.T) {
 	for _, name := range []string{"r.ivecs", "r.ibin", "r.neighbors.ibin"} {
 		r := thresher(t, "search", "--metric", "ip", "--vectors", atoms, "--queries", queries, "--deadline", "10m", "--out", filepath.Join(dir, name))
 		r.WantCode(t, cli.ExitInput)
-		if !strings.Contains(r.Err, "cannot say which; write .npz, .parquet or .jsonl") {
+		if !strings.Contains(r.Err, "cannot say which; write .npz, .csv, .parquet or .jsonl") {
 			t.Error(r.Err)
 		}
 	}
