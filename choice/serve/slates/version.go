@@ -6,7 +6,7 @@ import "thresher/service/catalog"
 type Version interface {
 	Number() int64
 	Writes() uint64 // of rows that it has seen, 0 if it does not change by them
-	Len() int // rows
+	Len() int       // rows
 	Dim() int
 	Row(i int64) []float32 // read-only, and invalid after the use
 	IDs() IDs
