@@ -16,6 +16,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 DEVICE = ROOT / "build" / "device"
 VARIABLE = "THRESHER_GPU_CACHE"
+# Jumps of amd64 made absolute before they are packed: 3% less.
+FILTERS = [{"id": lzma.FILTER_X86}, {"id": lzma.FILTER_LZMA2, "preset": 4}]
 
 
 def cache() -> Path:
@@ -34,7 +36,7 @@ def packed(name: str) -> Path:
 
 def pack(program: Path) -> None:
     """Puts a packed file in the place of a program."""
-    with program.open("rb") as source, lzma.open(program.with_name(f"{program.name}.xz"), "wb", preset=2) as target:
+    with program.open("rb") as source, lzma.open(program.with_name(f"{program.name}.xz"), "wb", filters=FILTERS) as target:
         shutil.copyfileobj(source, target)
     program.unlink()
 

@@ -50,9 +50,9 @@ PYTHONPATH=bench ${PYTHON:-python3} bench/gpu/text.py $out/records.gz
 ${PYTHON:-python3} bench/gpu/binaries.py $out/thresher $out/gpu.test $out/device.test
 tree=0
 if files=$(git ls-files --cached --others --exclude-standard 2>/dev/null); then
-  tree=$(echo "$files" | tr '\n' '\0' | xargs -0 du -cb 2>/dev/null | awk '$2 == "total" {n += $1} END {print int(n / 1048576) + 1}')
+  tree=$(echo "$files" | tr '\n' '\0' | xargs -0 du -cb 2>/dev/null | awk '$2 == "total" {n += $1} END {print n + 0}')
 fi
-size=$(($(du -sm $out | cut -f 1) + tree))
+size=$((($(du -sb $out | cut -f 1) + tree + 1048575) / 1048576))
 if [ "$size" -ge $most ]; then
   echo "binaries.sh: $out and the tree take $size MiB, $most are too many" >&2
   exit 1
