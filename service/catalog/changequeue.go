@@ -19,30 +19,6 @@ type changeQueue struct {
 	waiting int
 }
 
-type onlyOnKey struct{}
-
-// onlyOn is what a change requires: a version, 0 for any, with so many writes; nil for one that does not change by rows.
-type onlyOn struct {
-	version int64
-	writes  *uint64
-}
-
-// NoVersion is a version number that no collection has.
-const NoVersion = -1
-
-// OnlyOn returns a context under which a change is only made to this version of the
-// collection, with so many writes if it changes by rows, else nil: if another is the newest, or is being built, the change is refused at once
-// instead of waiting.
-func OnlyOn(ctx context.Context, version int64, writes *uint64) context.Context {
-	return context.WithValue(ctx, onlyOnKey{}, onlyOn{version, writes})
-}
-
-// wanted returns what a change requires.
-func wanted(ctx context.Context) onlyOn {
-	w, _ := ctx.Value(onlyOnKey{}).(onlyOn)
-	return w
-}
-
 // serialize runs a change of a collection once earlier changes and builds of it have ended,
 // and waits for that up to Options.Patience.
 func (c *Catalog) serialize(ctx context.Context, name string, change func() (Info, error)) (Info, error) {
@@ -77,30 +53,6 @@ func (c *Catalog) serialize(ctx context.Context, name string, change func() (Inf
 			return Info{}, draining()
 		}
 	}
-}
-
-// isAt refuses a change that requires another version than the newest; 0 is any.
-func (c *Catalog) isAt(name string, w onlyOn) error {
-	if w.version == 0 {
-		return nil
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	e := c.entries[name]
-	if e != nil && e.Ready != nil && e.Next == nil {
-		i := c.describe(name, e)
-		if i.Version == w.version && (i.Writes == nil) == (w.writes == nil) && (w.writes == nil || *i.Writes == *w.writes) {
-			return nil
-		}
-		if i.Writes != nil {
-			return mismatch(i)
-		}
-	}
-	now := int64(0)
-	if e != nil {
-		now = max(versionOf(e.Ready), versionOf(e.Next))
-	}
-	return problem.New(problem.Conflict, "the newest version of collection %s is %d, and the change requires another", name, now).In("If-Match").Within(now)
 }
 
 // enter waits until no other change in the queue of this name runs.
