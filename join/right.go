@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -239,4 +240,15 @@ func (r *Right) Close() error {
 	}
 	clear(r.engines)
 	return err
+}
+
+// setLimits sets which search scores the request lets through.
+func (r *Right) setLimits() {
+	r.floor, r.ceiling = math.Inf(-1), math.Inf(1)
+	if s := r.o.Request.MinScore; s != nil {
+		r.floor = r.c.Metric.Floor(*s)
+	}
+	if s := r.o.Request.MaxScore; s != nil {
+		r.ceiling = r.c.Metric.Ceiling(*s)
+	}
 }
