@@ -18,7 +18,7 @@ from thresher._scratch import Scratch
 from thresher._shares import CORES
 from thresher._sums import cosines, sums
 
-__all__ = ["ALONE", "padded", "pays", "scan"]
+__all__ = ["ALONE", "PAID", "padded", "pays", "scan"]
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
@@ -51,12 +51,16 @@ _DOWN = np.float32(-np.inf)
 _SUBNORMAL = np.full(1, 2.0**-149, np.float32)
 
 
-def pays(queries: int, rows: int, dim: int, k: int, shared: bool) -> bool:
-    """Tell whether a scan here is expected to take less than handing the vectors to the worker."""
+# Of how many queries the scans cost as much more than searches of an index as building it.
+PAID = int(_BUILD / (_PRODUCT * (1 - 1 / _BUILT)))
+
+
+def pays(queries: int, rows: int, dim: int, k: int, shared: bool, *, built: bool = False) -> bool:
+    """Tell whether a scan here is expected to take less than handing the vectors to the worker, or an index there."""
     handing = _CALL + (0 if shared else _COPY * rows * dim) + _ANSWER * queries
     product = queries * rows * dim * _PRODUCT / CORES
     more = queries * (rows * (_MORE * dim / CORES + _TEST) + k * (_SCORE + _COORDINATE * dim))
-    build = _BUILD * rows * dim / CORES
+    build = 0 if built else _BUILD * rows * dim / CORES
     return more < handing and more + product * (1 - 1 / _BUILT) < handing + build
 
 

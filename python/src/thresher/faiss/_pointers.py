@@ -1,0 +1,72 @@
+"""What stands here for FAISS's pointers and C++ vectors: numpy arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Vector", "elements", "rev_swig_ptr", "swig_ptr", "vector_float_to_array", "vector_to_array"]
+
+
+class Vector:
+    """An array (n,) by the names that a C++ vector has, as of ``index.id_map`` and ``index.codes``."""
+
+    def __init__(self, array: npt.NDArray[Any]) -> None:
+        self._array = array
+
+    def size(self) -> int:
+        """Return how many elements there are."""
+        return len(self._array)
+
+    def at(self, i: int) -> Any:
+        """Return one element."""
+        if not 0 <= i < len(self._array):
+            raise IndexError(f"i: {i}; there are {len(self._array)}")
+        return self._array[i].item()
+
+    def data(self) -> npt.NDArray[Any]:
+        """Return the elements, not copied."""
+        return self._array
+
+    def __len__(self) -> int:
+        return len(self._array)
+
+    def __array__(self, dtype: npt.DTypeLike = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        return np.array(self._array, dtype) if copy else np.asarray(self._array, dtype)
+
+
+def vector_to_array(v: Vector) -> npt.NDArray[Any]:
+    """Return a copy of ``index.id_map`` or ``index.codes`` as an array."""
+    return np.array(v)
+
+
+vector_float_to_array = vector_to_array
+
+
+def swig_ptr(a: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return what functions take as a pointer: here the array itself, which must be in C order."""
+    if not isinstance(a, np.ndarray) or not a.flags.c_contiguous:
+        raise ValueError("array is not C-contiguous")
+    return a
+
+
+def rev_swig_ptr(ptr: npt.NDArray[Any], n: int) -> npt.NDArray[Any]:
+    """Return the first n elements behind a pointer, not copied."""
+    return ptr.reshape(-1)[:n]
+
+
+def elements(given: tuple[Any, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Return a copy of an array (n,), or of the first n elements behind a pointer: of the arguments (a) or (n, a)."""
+    if len(given) not in (1, 2):
+        raise TypeError(f"{len(given)} arguments; an array is expected, or a number and a pointer")
+    array = np.array(given[-1], dtype)
+    if len(given) == 1:
+        if array.ndim != 1:
+            raise AssertionError(f"{array.ndim} dimensions, expected 1")
+        return array
+    n, array = int(given[0]), array.reshape(-1)
+    if not 0 <= n <= len(array):
+        raise ValueError(f"n: {n}, and the array has {len(array)} elements")
+    return array[:n]
