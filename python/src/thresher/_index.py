@@ -450,7 +450,7 @@ class Index:
         threads : int, optional
             How many threads of the CPU search; those of the index, if not given. The answers are the same.
         progress : bool or callable, optional
-            True for a bar of tqdm if that is installed; or a function of (step, done, total).
+            True for a bar of tqdm if that is installed, else lines on stderr; or a function of (step, done, total).
         deadline : float or timedelta, optional
             Seconds after which the answers are the best so far. ``Result.complete`` is then False for
             those that were stopped, their guarantee is ``bound``, and certificates say what is open.
