@@ -44,7 +44,8 @@ from thresher._coverage import Queries, Shard, sampled
 from thresher._limits import Limits, limits, reach
 from thresher._progress import Progress, reporting
 from thresher._pursuit import Pursuit, pursuit_of
-from thresher._result import RangeResult, Result
+from thresher._range_result import RangeResult
+from thresher._result import Result
 
 __all__ = ["Index"]
 
