@@ -23,6 +23,7 @@ import logging as _logging
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as _version
 
+from thresher._answer import Answer
 from thresher._compare import Certified, Recall, Verification, certify, recall, verify
 from thresher._devices import DeviceUnused, devices
 from thresher._index import Index
@@ -30,8 +31,9 @@ from thresher._joins import MetricWarning, Pairs, knn_graph, pairs
 from thresher._knn import knn
 from thresher._merge import merge
 from thresher._pursuit import Pursuit
+from thresher._range_result import RangeResult
 from thresher._report import Report, report
-from thresher._result import RangeResult, Result
+from thresher._result import Result
 from thresher._tables import join
 from thresher._worker import (
     BadInput,
@@ -48,6 +50,7 @@ from thresher._worker import (
 _logging.getLogger("thresher").addHandler(_logging.NullHandler())
 
 __all__ = [
+    "Answer",
     "BadInput",
     "Cancelled",
     "Certified",

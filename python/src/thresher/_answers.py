@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from thresher import _ids, _worker
 from thresher._arguments import explained, present_file, renamed
-from thresher._result import RangeResult, Result
+from thresher._range_result import RangeResult
+from thresher._result import Result
 
 if TYPE_CHECKING:
     from thresher._worker import Worker

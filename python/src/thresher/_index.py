@@ -44,7 +44,8 @@ from thresher._coverage import Queries, Shard, sampled
 from thresher._limits import Limits, limits, reach
 from thresher._progress import Progress, reporting
 from thresher._pursuit import Pursuit, pursuit_of
-from thresher._result import RangeResult, Result
+from thresher._range_result import RangeResult
+from thresher._result import Result
 
 __all__ = ["Index"]
 
@@ -450,7 +451,7 @@ class Index:
         threads : int, optional
             How many threads of the CPU search; those of the index, if not given. The answers are the same.
         progress : bool or callable, optional
-            True for a bar of tqdm if that is installed; or a function of (step, done, total).
+            True for a bar of tqdm if that is installed, else lines on stderr; or a function of (step, done, total).
         deadline : float or timedelta, optional
             Seconds after which the answers are the best so far. ``Result.complete`` is then False for
             those that were stopped, their guarantee is ``bound``, and certificates say what is open.

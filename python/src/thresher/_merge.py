@@ -16,7 +16,8 @@ from thresher._arguments import Metric, metric_name, whole
 from thresher._coverage import Coverage
 from thresher._coverage import joined as joined_coverage
 from thresher._ids import NONE, joined_ids
-from thresher._result import RangeResult, Result
+from thresher._range_result import RangeResult
+from thresher._result import Result
 
 __all__ = ["merge"]
 

@@ -18,7 +18,8 @@ import numpy.typing as npt
 from thresher import _ids, _worker
 from thresher._index import Index
 from thresher._merge import merge
-from thresher._result import RangeResult, Result
+from thresher._range_result import RangeResult
+from thresher._result import Result
 
 if TYPE_CHECKING:
     import pyarrow as pa
