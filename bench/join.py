@@ -2,9 +2,9 @@
 
     make python && THRESHER_BINARY=build/thresher PYTHONPATH=python/src python bench/join.py
 
-All take turns in one process, on all cores; thresher joins frames of pandas, and tables of Arrow, which like DuckDB's hold
-the vectors as one array. DuckDB's EXACT NEAREST has no keys; with keys it runs max_by(id, similarity, k) over a join by the
-key. The lists of all are compared.
+All take turns in one process, on all cores; thresher joins frames of pandas, and tables of Arrow, which like DuckDB's
+hold the vectors as one array. DuckDB's EXACT NEAREST has no keys; with keys it runs max_by(id, similarity, k) over a
+join by the key. The lists of all are compared.
 """
 
 from __future__ import annotations

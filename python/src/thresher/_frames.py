@@ -148,7 +148,7 @@ def _numbered(parts: list[_Numbers]) -> Rows:
 
 
 def _placed(values: Rows) -> Rows:
-    """Return numbers of values: how far they are from the least if none is far, which needs no sorting, or else their ranks."""
+    """Return numbers of values: if none is far from the least, how far it is, which needs no sorting; else ranks."""
     least, greatest = (int(values.min()), int(values.max())) if len(values) else (0, 0)
     if greatest - least < 2 * len(values):
         return values - least
