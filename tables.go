@@ -66,6 +66,10 @@ func Join[F Float](ctx context.Context, left, right []F, dim int, o JoinOptions)
 	if err != nil {
 		return nil, err
 	}
+	if m == 0 || n == 0 {
+		run := &tasks.JoinRun{Request: options.Request}
+		return &JoinResponse{Lims: run.MatchNone(m).Lims, Summary: run.Summary(o.Metric)}, nil
+	}
 	rows, order, starts := right, []int64(nil), []int(nil)
 	if options.Groups != nil {
 		rows = slices.Clone(right)

@@ -154,3 +154,17 @@ func ExampleJoin() {
 	// 1 2 0.6
 	// exact: none wrong
 }
+
+// TestJoinEmpty: a table without rows joins with nothing.
+func TestJoinEmpty(t *testing.T) {
+	one := []float32{1, 2}
+	for _, c := range []struct{ left, right []float32 }{{nil, one}, {one, nil}, {nil, nil}} {
+		r, err := thresher.Join(t.Context(), c.left, c.right, 2, thresher.JoinOptions{Metric: thresher.Cosine, K: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := make([]int, len(c.left)/2+1); !slices.Equal(r.Lims, want) || len(r.Rows) != 0 || r.Summary.Rows != int64(len(c.left)/2) || r.Summary.Promise != "exact: none wrong" {
+			t.Errorf("%v with %v: %+v, summary %+v", c.left, c.right, r, r.Summary)
+		}
+	}
+}

@@ -2,8 +2,9 @@
 
     make python && THRESHER_BINARY=build/thresher PYTHONPATH=python/src python bench/join.py
 
-All three take turns in one process, on all cores. DuckDB's EXACT NEAREST has no keys; with keys it runs max_by(id,
-similarity, k) over a join by the key. The lists of all are compared.
+All take turns in one process, on all cores; thresher joins frames of pandas, and tables of Arrow, which like DuckDB's
+hold the vectors as one array. DuckDB's EXACT NEAREST has no keys; with keys it runs max_by(id, similarity, k) over a
+join by the key. The lists of all are compared.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 K = 10
 # Rows of the left and of the right table, keys (0: none), rounds.
@@ -25,6 +27,13 @@ def table(seed: int, n: int, dim: int, keys: int) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     key = rng.permutation(np.arange(n) % max(keys, 1))
     return pd.DataFrame({"id": np.arange(n), "key": key, "v": list(rng.standard_normal((n, dim), dtype=np.float32))})
+
+
+def arrow(frame: pd.DataFrame) -> pa.Table:
+    """Return a frame as a table of Arrow, with vectors of a fixed size."""
+    rows = np.stack(frame["v"].to_list())
+    v = pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), rows.shape[1])
+    return pa.table({"id": frame["id"], "key": frame["key"], "v": v})
 
 
 def by_loop(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
@@ -52,8 +61,8 @@ def by_loop(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
     return made.assign(rank=rank[order], score=scores[order])
 
 
-def lists(frame: pd.DataFrame) -> np.ndarray:
-    return frame[["id", "id_right"]].to_numpy()
+def lists(made: pd.DataFrame | pa.Table) -> np.ndarray:
+    return np.column_stack([np.asarray(made[name]) for name in ("id", "id_right")])
 
 
 def main() -> None:
@@ -68,7 +77,8 @@ def main() -> None:
         f"thresher {thresher.__version__}, duckdb {duckdb.__version__}, numpy {np.__version__}, pandas {pd.__version__}"
     )
     print(
-        "| left | right | keys | thresher, ms | DuckDB | loop in numpy | other lists |\n|---|---|---|---|---|---|---|"
+        "| left | right | keys | thresher, ms | DuckDB | loop in numpy | Arrow | other lists |\n"
+        "|---|---|---|---|---|---|---|---|"
     )
     for at in map(int, asked.cases.split(",")):
         m, n, keys, rounds = CASES[at]
@@ -84,8 +94,10 @@ def main() -> None:
                 f"select id, unnest(ids) as id_right from (select l.id as id, max_by(r.id, {score}, {K}) as ids "
                 "from l join r on l.key = r.key group by l.id)"
             )
-        ways: dict[str, Callable[[], pd.DataFrame]] = {
+        tables = arrow(left), arrow(right)
+        ways: dict[str, Callable[[], pd.DataFrame | pa.Table]] = {
             "thresher": lambda: thresher.join(left, right, on="v", k=K, metric="cosine", by="key" if keys else None),
+            "arrow": lambda: thresher.join(*tables, on="v", k=K, metric="cosine", by="key" if keys else None),
             "duckdb": lambda: con.sql(query).df(),
             "loop": lambda: by_loop(left, right),
         }
@@ -100,8 +112,8 @@ def main() -> None:
         own = {tuple(pair) for pair in found["thresher"].tolist()}
         other = {name: len(own ^ {tuple(pair) for pair in rows.tolist()}) for name, rows in found.items()}
         median = {name: statistics.median(all_[1:]) for name, all_ in took.items()}
-        ratios = " | ".join(f"{median[name] / median['thresher']:.2f} x" for name in ("duckdb", "loop"))
-        wrong = f"{other['duckdb']} and {other['loop']} of {len(own)} pairs"
+        ratios = " | ".join(f"{median[name] / median['thresher']:.2f} x" for name in ("duckdb", "loop", "arrow"))
+        wrong = f"{other['duckdb']}, {other['loop']} and {other['arrow']} of {len(own)} pairs"
         print(f"| {m:,} | {n:,} | {keys:,} | {median['thresher'] * 1e3:.0f} | {ratios} | {wrong} |", flush=True)
 
 

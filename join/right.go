@@ -12,7 +12,6 @@ import (
 
 	"thresher/batch"
 	"thresher/collection"
-	"thresher/dataset"
 )
 
 // NoGroup is the group of a row without a key, which equals no other.
@@ -51,68 +50,6 @@ func (o *RightOptions) Check() error {
 		return &batch.RequestError{Field: "method", Query: -1, Err: fmt.Errorf("%s is for searches; a join has %s", m, strings.Join(names, ", "))}
 	}
 	return nil
-}
-
-// CountGroups returns how many rows are in each group, of those from 0 on, for RightOptions.Left.
-func CountGroups(groups []int32) []int64 {
-	counts := []int64{}
-	for _, g := range groups {
-		if g < 0 {
-			continue
-		}
-		if missing := int(g) + 1 - len(counts); missing > 0 {
-			counts = append(counts, make([]int64, missing)...)
-		}
-		counts[g]++
-	}
-	return counts
-}
-
-// SortRows sorts vectors by their groups, in place, and those of a group by row: those without one come first. It returns
-// the number of each as it was, and where each of the groups begins, after those without one; then where the last ends.
-func SortRows(v dataset.Vectors, groups []int32) (rows []int64, starts []int) {
-	count := 0
-	for _, g := range groups {
-		count = max(count, int(g)+1)
-	}
-	starts = make([]int, count+1)
-	for _, g := range groups {
-		if int(g)+1 < len(starts) {
-			starts[g+1]++
-		}
-	}
-	for g := 1; g < len(starts); g++ {
-		starts[g] += starts[g-1]
-	}
-	next := append([]int{0}, starts...) // of group g-1
-	place := make([]int, len(groups))   // of each row
-	rows = make([]int64, len(groups))
-	for row, g := range groups {
-		place[row] = next[g+1]
-		rows[place[row]] = int64(row)
-		next[g+1]++
-	}
-	// Now starts[g] is where group g begins, since those without one were counted into starts[0].
-	permute(v, place)
-	return rows, starts
-}
-
-// permute moves each row to its place, which it uses up.
-func permute(v dataset.Vectors, place []int) {
-	if v.Len() == 0 {
-		return
-	}
-	size := len(v.Bytes()) / v.Len()
-	row := func(i int) []byte { return v.Bytes()[i*size : (i+1)*size] }
-	spare := make([]byte, size)
-	for i := range place {
-		for to := place[i]; to != i; to = place[i] {
-			copy(spare, row(to))
-			copy(row(to), row(i))
-			copy(row(i), spare)
-			place[i], place[to] = place[to], to
-		}
-	}
 }
 
 // Right is the right table of a join by keys, whose rows lie group by group. Match is not safe for concurrent use.

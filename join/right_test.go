@@ -1,6 +1,7 @@
 package join_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -216,9 +217,9 @@ func TestMatchParts(t *testing.T) {
 	}
 }
 
-// TestSortRows compares sorting by groups with what it says.
+// TestSortRows compares sorting by groups, in place and into a copy, with what it says.
 func TestSortRows(t *testing.T) {
-	for _, groups := range [][]int32{{}, {0}, {-1, -1}, {2, 0, -1, 2, 0, 1}, {3, 3, 3}, groupsOf(1, 500, 30)} {
+	for _, groups := range [][]int32{{}, {0}, {-1, -1}, {2, 0, -1, 2, 0, 1}, {3, 3, 3}, groupsOf(1, 500, 30), groupsOf(2, 5000, 1000)} {
 		values := make([]float32, 2*len(groups))
 		for i := range values {
 			values[i] = float32(i)
@@ -227,7 +228,14 @@ func TestSortRows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		copied, copiedRows, copiedStarts, err := join.SortedRows(v, groups)
+		if err != nil {
+			t.Fatal(err)
+		}
 		rows, starts := join.SortRows(v, groups)
+		if !slices.Equal(rows, copiedRows) || !slices.Equal(starts, copiedStarts) || !bytes.Equal(v.Bytes(), copied.Bytes()) {
+			t.Errorf("groups %v: a copy is sorted otherwise", groups)
+		}
 		var wantRows []int64
 		wantStarts := []int{}
 		for g := int32(-1); g <= slices.Max(append([]int32{-1}, groups...)); g++ {
@@ -303,6 +311,14 @@ func TestMatchRefuses(t *testing.T) {
 	_, err = r.Match(t.Context(), join.LeftRows{Queries: rows[:16], Groups: []int32{0, join.NoGroup}, First: 100})
 	if !errors.As(err, &wrong) || wrong.Row != 101 {
 		t.Errorf("a row with NaN that has no key: %v", err)
+	}
+	many := slices.Repeat([]float32{1}, 5000*8)
+	for _, row := range []int{4990, 4000, 1030} { // rows are squared by several goroutines
+		many[row*8+3] = float32(math.Inf(1))
+		_, err = r.Match(t.Context(), join.LeftRows{Queries: many, Groups: make([]int32, 5000), First: 100})
+		if !errors.As(err, &wrong) || wrong.Row != int64(100+row) || wrong.Err.Error() != "column 3: value +Inf" {
+			t.Errorf("row %d is not finite: %v", row, err)
+		}
 	}
 	huge := slices.Repeat([]float32{3e38}, 8*40)
 	_, err = r.Match(t.Context(), join.LeftRows{Queries: huge, Groups: slices.Repeat([]int32{1}, 40), First: 100})

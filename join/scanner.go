@@ -17,8 +17,8 @@ func (w *matching) scan(ctx context.Context, shares []share) error {
 	longest := 0
 	for _, s := range shares {
 		longest = max(longest, w.size(s.group))
-		w.count(s, nil)
 	}
+	w.countScanned(shares...)
 	if len(shares) == 0 {
 		return nil
 	}
@@ -41,10 +41,11 @@ func (w *matching) scan(ctx context.Context, shares []share) error {
 				if i > 0 {
 					lo = ends[i-1]
 				}
-				for _, s := range shares[lo:ends[i]] {
-					if err := t.scan(s); err != nil {
-						return err
+				for at, s := range shares[lo:ends[i]] {
+					if at+lo+1 < ends[i] {
+						t.fetch(shares[at+lo+1])
 					}
+					t.scan(s)
 				}
 			}
 		})
@@ -76,28 +77,36 @@ func newScanner(w *matching, longest int) *scanner {
 	}
 }
 
+// fetchedRows is how many rows of the left table are fetched ahead: they lie anywhere in it, and a core waits for memory
+// longer than it multiplies a few of them with a few rows.
+const fetchedRows = 8
+
+// fetch begins to read the rows of the left table of a share that is scanned next.
+func (t *scanner) fetch(s share) {
+	dim := t.c.Dim
+	for _, j := range t.order[s.lo:min(s.hi, s.lo+fetchedRows)] {
+		t.kern.Prefetch(t.left.Queries[int(j)*dim:][:dim])
+	}
+}
+
 // scan scores the pairs of a share: all, or of most rows no more than products in float32.
-func (t *scanner) scan(s share) error {
+func (t *scanner) scan(s share) {
 	start, n, dim := t.starts[s.group], t.size(s.group), t.c.Dim
 	if t.sifts(n, s.hi-s.lo) && t.narrow.begin(t, start, n) {
 		t.sift(s)
-		return nil
+		return
 	}
 	rows, sums := t.rows[:n], t.sums[:n]
 	for i := range rows {
 		rows[i] = uint32(start + i)
 	}
 	for i, j := range t.order[s.lo:s.hi] {
-		q := t.left.Queries[int(j)*dim:][:dim]
-		for d, x := range q {
-			t.wide[d] = float64(x)
-		}
+		t.kern.Widen(t.wide, t.left.Queries[int(j)*dim:][:dim], 1)
 		t.c.Sums(t.kern, sums, rows, t.wide, i > 0)
 		t.c.ScoresOf(sums, rows, t.squares[j], 1)
 		t.keep(sums)
 		t.found(j, rows)
 	}
-	return nil
 }
 
 // sift is scan by products first, for several queries at a time.
@@ -124,9 +133,7 @@ func (t *scanner) sift(s share) {
 					rows[i] = uint32(start + i)
 				}
 			}
-			for d, x := range q {
-				t.wide[d] = float64(x)
-			}
+			t.kern.Widen(t.wide, q, 1)
 			sums := t.sums[:len(rows)]
 			t.c.Sums(t.kern, sums, rows, t.wide, true)
 			t.c.ScoresOf(sums, rows, qq, 1)

@@ -43,7 +43,7 @@ type JoinSummary struct {
 // JoinRun joins the rows of a left table with a right one, one part after the other. A run that is resumed begins with the
 // counts of the run before.
 type JoinRun struct {
-	Right   *join.Right
+	Right   *join.Right   // nil where a table has no rows: MatchNone
 	Request batch.Request // as in join.RightOptions
 	JoinCounts
 }
@@ -66,9 +66,22 @@ func (r *JoinRun) Match(ctx context.Context, left join.LeftRows) (*join.Matches,
 	return m, nil
 }
 
+// MatchNone returns the matches of rows that join with none, since the right table has no rows, and counts them.
+func (r *JoinRun) MatchNone(rows int) *join.Matches {
+	n := int64(rows)
+	r.Work.Add(&join.PairWork{Rows: n, Exact: n, Methods: map[batch.Method]int64{batch.Exact: n}, Guarantees: map[batch.Guarantee]int64{batch.GuaranteeExact: n}})
+	return &join.Matches{Lims: make([]int, rows+1)}
+}
+
 // Summary describes the rows that were counted, by a metric.
 func (r *JoinRun) Summary(metric collection.Metric) *JoinSummary {
-	w := &r.Work
+	w, groups := r.Work, 0
+	if w.Rows == 0 { // of which none is wrong
+		w.Methods, w.Guarantees = map[batch.Method]int64{batch.Exact: 1}, map[batch.Guarantee]int64{batch.GuaranteeExact: 1}
+	}
+	if r.Right != nil {
+		groups = r.Right.Groups()
+	}
 	delta := r.Request.Delta
 	if delta == 0 {
 		delta = .01 // as a search has it
@@ -79,7 +92,7 @@ func (r *JoinRun) Summary(metric collection.Metric) *JoinSummary {
 		of = Reaching
 	}
 	return &JoinSummary{
-		Rows: w.Rows, Matched: r.Matched, Pairs: r.Pairs, Groups: r.Right.Groups(), K: r.Request.K, Metric: metric.String(), Method: joined(ranked(w.Methods)),
+		Rows: w.Rows, Matched: r.Matched, Pairs: r.Pairs, Groups: groups, K: r.Request.K, Metric: metric.String(), Method: joined(ranked(w.Methods)),
 		Guarantee: p.Guarantee(), Law: p.Law(), Promise: p.Say(of), Rounded: p.Rounded, Delta: delta,
 		SearchSeconds: time.Duration(r.Nanos).Seconds(), Pulls: w.Pulls, Saving: batch.Stats{Pulls: w.Pulls, DensePulls: w.DensePulls}.Saving(),
 		BytesRead: w.Bytes, RowsScored: w.RowsScored,

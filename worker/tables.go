@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"bytes"
 	"context"
 	"errors"
 
@@ -134,10 +133,9 @@ func (r *joinedTables) open(ctx context.Context, rows dataset.Vectors) error {
 		if err := c.fits("vectors", int64(len(rows.Bytes()))); err != nil {
 			return err
 		}
-		if rows, err = dataset.NewVectors(rows.Elem(), rows.Dim(), bytes.Clone(rows.Bytes())); err != nil {
+		if rows, order, starts, err = join.SortedRows(rows, r.right.Groups); err != nil {
 			return err
 		}
-		order, starts = join.SortRows(rows, r.right.Groups)
 	}
 	costs, err := c.s.o.Costs(ctx, "cpu")
 	if err != nil {

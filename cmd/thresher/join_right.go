@@ -30,9 +30,6 @@ func (j *joining) load(ctx context.Context) error {
 	if err != nil {
 		return j.right.in.named(err)
 	}
-	if rows.Len() == 0 {
-		return fmt.Errorf("%s: no vectors", j.right.in.name)
-	}
 	for _, side := range []struct {
 		of *joinSide
 		n  int64
@@ -57,6 +54,15 @@ func (j *joining) load(ctx context.Context) error {
 	}
 	j.Log.Info("right table ready", "rows", rows.Len(), "dimension", r.Dim(), "groups", j.run.Right.Groups())
 	return nil
+}
+
+// loadNothing takes the place of load where a table has no rows, so that there is nothing to join.
+func (j *joining) loadNothing() {
+	j.run = tasks.JoinRun{Request: j.request}
+	j.summary = joinSummary{
+		RightRows: j.right.columns.Rows(), columnsRead: columnsRead{VectorColumns: j.right.layout.String(), QueryColumns: j.left.layout.String()},
+		By: j.flags.keys(), How: j.flags.how, Dimension: max(j.left.dim, j.right.dim),
+	}
 }
 
 // openRight opens the engine over the right table, whose rows r has read.

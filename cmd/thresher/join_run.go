@@ -69,7 +69,9 @@ func (a *app) runJoin(ctx context.Context, f *joinFlags) (err error) {
 	if err := j.readColumns(ctx); err != nil {
 		return err
 	}
-	if err := j.load(ctx); err != nil {
+	if j.left.empty || j.right.empty {
+		j.loadNothing()
+	} else if err := j.load(ctx); err != nil {
 		return err
 	}
 	if err := j.find(ctx); err != nil {
@@ -119,27 +121,35 @@ func (j *joining) open(ctx context.Context) error {
 		side.of.in = in
 	}
 	var err error
-	if j.left.in, err = j.right.in.alike(j.left.in, j.right.on); err != nil {
+	if err := j.right.describe(); err != nil {
 		return j.right.chosen(err, j.flags)
+	}
+	j.left.in.like = j.right.layout.Coordinates()
+	if err := j.left.describe(); err != nil {
+		return j.left.chosen(err, j.flags)
+	}
+	for _, side := range [][2]*joinSide{{&j.left, &j.right}, {&j.right, &j.left}} {
+		if err := side[0].describeEmpty(side[1]); err != nil {
+			return side[0].chosen(err, j.flags)
+		}
+	}
+	if j.left.empty {
+		j.rows = dataset.FromMemory(nil, 1, nil)
+		return nil
 	}
 	if j.rows, err = j.left.in.open(&dataset.Options{Column: j.left.on, FindIDs: true}); err != nil {
 		return j.left.chosen(err, j.flags)
 	}
 	j.close = append(j.close, j.rows.Close)
-	j.left.layout = dataset.LayoutOf(j.rows)
+	if j.right.empty {
+		return nil
+	}
 	return j.right.in.fits(&dataset.Options{Column: j.right.on}, j.left.in, j.rows.Dim())
 }
 
 // readColumns reads the columns beside the vectors, which are written, and the keys among them.
 func (j *joining) readColumns(ctx context.Context) error {
-	r, err := j.right.in.open(&dataset.Options{Column: j.right.on, FindIDs: true})
-	if err != nil {
-		return err
-	}
-	j.right.layout = dataset.LayoutOf(r)
-	if err := r.Close(); err != nil {
-		return err
-	}
+	var err error
 	for _, side := range []struct {
 		of   *joinSide
 		flag string
@@ -237,9 +247,12 @@ func (j *joining) match(ctx context.Context, rows queryRows, first int64, totals
 	if j.left.groups != nil {
 		left.Groups = j.left.groups[first : first+n]
 	}
-	m, err := j.run.Match(ctx, left)
-	if err := ctx.Err(); err != nil {
-		return nil, nil, err
+	var m *join.Matches
+	var err error
+	if j.right.empty {
+		m = j.run.MatchNone(int(n))
+	} else if m, err = j.run.Match(ctx, left); ctx.Err() != nil {
+		return nil, nil, ctx.Err()
 	}
 	if err != nil {
 		return nil, nil, j.located(err)
@@ -264,9 +277,6 @@ func readJoinCounts(totals []byte, into *tasks.JoinCounts) error {
 func (j *joining) finish(ctx context.Context, done jobs.Summary) error {
 	if err := readJoinCounts(done.Totals, &j.run.JoinCounts); err != nil {
 		return err
-	}
-	if j.run.Work.Rows == 0 {
-		return fmt.Errorf("%s: no rows", j.left.in.name)
 	}
 	begun := time.Now()
 	j.summary.JoinSummary = *j.run.Summary(j.metric)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -20,6 +21,46 @@ type joinSide struct {
 	layout  dataset.Layout
 	groups  []int32  // of the rows by key, nil without keys
 	lists   []string // columns that the format of the output does not hold
+	empty   bool     // it has columns, and no rows
+	dim     int      // of the vectors, 0 if it is empty
+}
+
+// describe finds out which columns make the vectors, or that there are no rows.
+func (s *joinSide) describe() error {
+	r, err := s.in.open(&dataset.Options{Column: s.on, FindIDs: true})
+	if s.empty = errors.Is(err, dataset.ErrNoRows); s.empty {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.layout, s.dim = dataset.LayoutOf(r), r.Dim()
+	return r.Close()
+}
+
+// describeEmpty finds the columns of vectors of a table without rows by their names: those given, or those of the other table.
+func (s *joinSide) describeEmpty(other *joinSide) error {
+	if !s.empty {
+		return nil
+	}
+	s.in.header = dataset.HeaderYes // which CSV has, or else is empty
+	names, untyped, err := columns.Names(s.in.paths(), s.in.columnOptions())
+	if err != nil {
+		return s.in.named(err)
+	}
+	wanted := other.layout.Vector
+	if s.on != "" {
+		wanted = strings.Split(s.on, ",")
+	}
+	for _, name := range slices.Concat(names, untyped) {
+		if slices.ContainsFunc(wanted, func(as string) bool { ok, err := path.Match(as, name); return as == name || ok && err == nil }) {
+			s.layout.Vector = append(s.layout.Vector, name)
+		}
+	}
+	if s.on != "" && s.layout.Vector == nil {
+		return &dataset.Error{File: s.in.name, Row: -1, Column: -1, Err: fmt.Errorf("no such column; the file has no rows, and columns %q", slices.Concat(names, untyped))}
+	}
+	return nil
 }
 
 // chosen adds the flag that names the column of the vectors to an error of opening them.

@@ -92,11 +92,18 @@ func (s *joinSummary) print(a *app) error {
 		t.Row("by", fmt.Sprintf("%s, %d keys", strings.Join(s.By, ", "), s.Groups))
 	}
 	t.Row("pairs", fmt.Sprintf("%d, %s of each row", s.Pairs, (&summary{K: s.K, Metric: s.Metric}).wanted()))
-	t.Row("speed", fmt.Sprintf("%.0f rows/s on %s", float64(s.Rows)/max(s.SearchSeconds, 1e-9), (&summary{Threads: s.Threads, Backend: "cpu"}).computing()))
-	t.Row("read", fmt.Sprintf("%s, %d rows scored in full", describeRead(s.Saving, "the data of equal keys"), s.RowsScored))
+	if s.RightRows > 0 && s.Rows > 0 {
+		s.printWork(t)
+	}
 	t.Row("method", s.Method)
 	t.Row("guarantee", s.Promise)
 	t.Row("time", fmt.Sprintf("load %s, build %s, search %s, write %s", seconds(s.LoadSeconds), seconds(s.BuildSeconds), seconds(s.SearchSeconds), seconds(s.WriteSeconds)))
 	t.Row("output", s.Output)
 	return t.Flush()
+}
+
+// printWork writes what the join took.
+func (s *joinSummary) printWork(t *cli.Table) {
+	t.Row("speed", fmt.Sprintf("%.0f rows/s on %s", float64(s.Rows)/max(s.SearchSeconds, 1e-9), (&summary{Threads: s.Threads, Backend: "cpu"}).computing()))
+	t.Row("read", fmt.Sprintf("%s, %d rows scored in full", describeRead(s.Saving, "the data of equal keys"), s.RowsScored))
 }

@@ -126,6 +126,31 @@ def test_integers_of_all_types_are_compared_exactly(beyond: int) -> None:
             assert matched(make(left), make(right), "key") == [(0, 0), (1, 1)], x
 
 
+@pytest.mark.parametrize("far", [0, 10**6, 2**62])
+def test_integers_near_and_far_with_nulls(far: int) -> None:
+    """Keys that lie close together are numbered by their distance, others by rank; a missing value equals none."""
+    left = {"key": [5, None, far, 7, None, 9], "v": [[1.0]] * 6}
+    right = {"key": [far, 9, None, 5, 6], "n": range(5), "v": [[1.0]] * 5}
+    types = {"key": pa.int64()}
+    tables = [pa.table({k: pa.array(x, types.get(k)) for k, x in side.items()}) for side in (left, right)]
+    frames = [table.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get) for table in tables]
+    for a, b in (tables, frames, [pl.from_arrow(table) for table in tables]):
+        made = thresher.join(a, b, on="v", metric="ip", by="key")
+        assert [(int(row["key"]), int(row["n"])) for row in rows_of(made)] == [(5, 3), (far, 0), (9, 1)]
+
+
+def test_rows_of_several_types_in_a_column() -> None:
+    """Arrays of one type and length are joined at once; others are converted, or refused by row."""
+    right = pd.DataFrame({"n": [0], "v": [np.array([1.0, 1.0])]})
+    wide, narrow = np.array([1.0, 2.0]), np.array([3, 4], np.float32)
+    for rows in ([wide, narrow], [narrow, wide], [narrow, [3.0, 4.0]], [narrow, narrow.astype(">f4")]):
+        made = thresher.join(pd.DataFrame({"v": pd.Series(rows, dtype=object)}), right, on="v", metric="ip")
+        assert list(made["score"]) == [sum(row) for row in rows]
+    for odd in (np.array([1.0]), np.array(1.0), np.array([[1.0, 2.0]])):
+        with pytest.raises((TypeError, ValueError), match="row 1"):
+            thresher.join(pd.DataFrame({"v": pd.Series([wide, odd], dtype=object)}), right, on="v", metric="ip")
+
+
 def test_integers_of_different_signs_are_different() -> None:
     left = pd.DataFrame({"n": [0, 1], "key": np.array([-1, 5], np.int64), "v": [[1.0]] * 2})
     right = pd.DataFrame({"m": [0, 1], "key": np.array([2**64 - 1, 5], np.uint64), "v": [[1.0]] * 2})

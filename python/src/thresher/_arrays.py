@@ -131,10 +131,10 @@ def _of_objects(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
         raise TypeError(f"{name}: values are Python objects{first}; an array of numbers is expected")
     like = column[0]
     if type(like) is np.ndarray and like.dtype.kind in "fiub":
-        kind, shape = like.dtype, like.shape
         values = column.tolist()
-        if set(map(type, values)) == {np.ndarray} and {(v.dtype, v.shape) for v in values} == {(kind, shape)}:
-            return np.concatenate(values).reshape(len(values), -1)  # nothing to convert
+        joined = _concatenated(values, like.dtype) if set(map(type, values)) == {np.ndarray} else None
+        if joined is not None and set(map(len, values)) == {len(like)}:
+            return joined.reshape(len(values), -1)
     parts = []
     for row, value in enumerate(column):
         part = plain(value, f"{name}: row {row}")
@@ -146,6 +146,14 @@ def _of_objects(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
             raise TypeError(f"{name}: row {row}: values are {part.dtype}, not real numbers")
         parts.append(part)
     return np.stack(parts)
+
+
+def _concatenated(rows: list[npt.NDArray[Any]], dtype: np.dtype[Any]) -> npt.NDArray[Any] | None:
+    """Return rows of one dimension as one, or None if they are of other types or dimensions: nothing is converted."""
+    try:
+        return np.concatenate(rows, dtype=dtype, casting="no")
+    except (TypeError, ValueError):
+        return None
 
 
 def _usual(value: Any) -> bool:

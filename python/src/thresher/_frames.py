@@ -138,12 +138,21 @@ def _seconds(values: npt.NDArray[np.int64], unit: str, missing: npt.NDArray[np.b
 def _numbered(parts: list[_Numbers]) -> Rows:
     """Return numbers of the values of some columns: one for equal values, -1 for missing ones."""
     first, second, missing = (np.concatenate(each) for each in zip(*parts, strict=True))
-    first[missing], second[missing] = 0, 0
-    codes = np.unique(first, return_inverse=True)[1]
+    known = first[~missing]
+    first[missing], second[missing] = known[0] if len(known) else 0, 0
+    codes = _placed(first)
     if second.any():
         finer, of = np.unique(second, return_inverse=True)
         codes = np.unique(codes * len(finer) + of, return_inverse=True)[1]
     return np.where(missing, -1, codes).astype(np.int64)
+
+
+def _placed(values: Rows) -> Rows:
+    """Return numbers of values: if none is far from the least, how far it is, which needs no sorting; else ranks."""
+    least, greatest = (int(values.min()), int(values.max())) if len(values) else (0, 0)
+    if greatest - least < 2 * len(values):
+        return values - least
+    return np.unique(values, return_inverse=True)[1]
 
 
 class _Polars:
@@ -245,21 +254,24 @@ class _Arrow:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        to = {"text": pa.large_string(), "integer": pa.decimal128(20), "date": pa.date32(), "bool": pa.bool_()}
-        chunks, times = [], []
+        to = {"text": pa.large_string(), "date": pa.date32(), "bool": pa.bool_()}
+        chunks, numbers = [], []
         for frame in (a, b):
             column = frame.column(name)
             if pa.types.is_dictionary(column.type):
                 column = column.cast(column.type.value_type)
-            if kind not in to:  # timestamps, which are since 1970 in UTC
+            if kind == "timestamp" or kind.startswith("timestamp "):  # since 1970 in UTC
                 since = column.cast(pa.int64()).fill_null(0).to_numpy()
-                times.append(_seconds(since, column.type.unit, column.is_null().to_numpy()))
+                numbers.append(_seconds(since, column.type.unit, column.is_null().to_numpy()))
                 continue
-            if kind == "integer" and column.type != pa.uint64():
-                column = column.cast(pa.int64())
+            if kind == "integer":
+                bits = column.fill_null(0).cast(pa.uint64() if column.type == pa.uint64() else pa.int64()).to_numpy()
+                beyond = bits.view(np.int64) < 0 if bits.dtype.kind == "u" else np.zeros(len(bits), np.bool_)
+                numbers.append((bits.view(np.int64), beyond.astype(np.int64), column.is_null().to_numpy()))
+                continue
             chunks += column.cast(to[kind]).chunks
-        if times:
-            return _numbered(times)
+        if numbers:
+            return _numbered(numbers)
         codes = pc.dictionary_encode(pa.chunked_array(chunks)).combine_chunks()
         codes = codes.combine_chunks() if isinstance(codes, pa.ChunkedArray) else codes
         return np.asarray(codes.indices.fill_null(-1).to_numpy(zero_copy_only=False), np.int64)
