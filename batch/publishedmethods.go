@@ -26,20 +26,11 @@ func (e *Engine) published(w *work, m Method, k int) (*strategy, error) {
 	bad := func(field, format string, a ...any) error {
 		return &RequestError{Field: field, Query: -1, Err: fmt.Errorf(format, a...)}
 	}
-	if m == PrefixF32 {
-		if c.Rotated32 == nil || c.R > 0 {
-			return nil, bad("method", "prefix-f32 needs a collection built without head that keeps its rotated coordinates (collection.Options NoHead, KeepRotated)")
-		}
+	switch m {
+	case PrefixF32:
 		return e.prefix(w, k), nil
-	}
-	if c.Basis != collection.Raw {
-		return nil, bad("method", "%s promises to preprocess nothing: build with basis raw", m)
-	}
-	if m == Strict {
+	case Strict:
 		return e.strict(w, k), nil
-	}
-	if c.Float64() {
-		return nil, bad("method", "%s: %w", m, collection.ErrFloat64)
 	}
 	for j := range w.m {
 		switch {
@@ -66,9 +57,6 @@ func (e *Engine) published(w *work, m Method, k int) (*strategy, error) {
 	if m == BoundedME && !(w.req.Epsilon > 0) {
 		// t_l = d in every round
 		p.Name += ", epsilon 0 reads every coordinate"
-	}
-	if c.Metric.Differences() && (m == BanditMIPSAlpha || m == BanditMIPSBeta || m == BucketAE) {
-		return nil, bad("method", "%s is defined for inner products, the metric is %v", m, c.Metric)
 	}
 	if err := e.checkWarm(options.Warm); err != nil {
 		return nil, err

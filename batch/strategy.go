@@ -45,13 +45,10 @@ func (e *Engine) strategy(w *work) (*strategy, error) {
 	if err := w.req.Published.Check(m); err != nil {
 		return nil, err
 	}
+	if err := searchableOf(c).refuses(m); err != nil {
+		return nil, bad("method", "%w", err)
+	}
 	switch {
-	case m == Adaptive && c.Basis == collection.Raw:
-		return nil, bad("method", "adaptive needs rotated codes; the basis is raw")
-	case m == Adaptive && c.Unbuilt():
-		return nil, bad("method", "adaptive needs codes, and the collection was made without; use certain or exact")
-	case m == Adaptive && !c.Coded():
-		return nil, bad("method", "adaptive needs at least %d dimensions, there are %d; use certain or exact", collection.MinRotated, c.Dim)
 	case !planned(m) && w.req.Plan != "":
 		return nil, bad("plan", "method %s has looks of its own", m)
 	case !planned(m):

@@ -142,6 +142,24 @@ func (d *IDs) find(compare func(row int64) int) (row int64, rows int) {
 	return d.ranked(at), 1
 }
 
+// Before returns how many ids come before a text, of ids that are texts, in the order of their bytes.
+func (d *IDs) Before(id string) int {
+	d.sort()
+	return sort.Search(d.Len(), func(i int) bool { return d.Text(d.ranked(i)) >= id })
+}
+
+// BeforeNumber returns how many ids are less than a number, of ids that are numbers of int64.
+func (d *IDs) BeforeNumber(id int64) int {
+	d.sort()
+	return sort.Search(d.Len(), func(i int) bool { return int64(d.numbers[d.ranked(i)]) >= id })
+}
+
+// Ranked is the row of the i-th id in their order.
+func (d *IDs) Ranked(i int) int64 {
+	d.sort()
+	return d.ranked(i)
+}
+
 // ranked is the row of the i-th id.
 func (d *IDs) ranked(i int) int64 {
 	if d.index.order == nil {

@@ -8,6 +8,7 @@ import (
 	"thresher/backend"
 	"thresher/batch"
 	"thresher/collection"
+	"thresher/columns"
 	"thresher/dataset"
 )
 
@@ -145,6 +146,66 @@ func (s *Snapshot) IDs() []int64 {
 	ids = append(ids, last...)
 	slices.Sort(ids)
 	return ids
+}
+
+// Each calls do with the ids of all vectors, some at a time, in no order, until it returns false. They are valid during the call.
+func (s *Snapshot) Each(do func(ids []int64) bool) {
+	const together = 4096
+	ids := make([]int64, 0, together)
+	for i := range s.views {
+		m := &s.views[i]
+		for row := range m.c.N {
+			if !m.has(row) {
+				continue
+			}
+			if ids = append(ids, m.ID(row)); len(ids) == together {
+				if !do(ids) {
+					return
+				}
+				ids = ids[:0]
+			}
+		}
+	}
+	last, _ := s.tail.inOrder()
+	if len(ids) == 0 || do(ids) {
+		do(last)
+	}
+}
+
+// Columns returns the columns of vectors, in the order of their ids as they are given; nil of a Set without. Those of an id without a
+// vector are null.
+func (s *Snapshot) Columns(ids []int64) *columns.Columns {
+	fields := s.set.o.Columns
+	if len(fields) == 0 {
+		return nil
+	}
+	of := make([]*columns.Columns, 2, len(s.views)+2) // without values, the tail's, and those of views
+	for i := range s.views {
+		var kept *columns.Columns
+		if s.views[i].columns != nil {
+			kept = s.views[i].columns()
+		}
+		of = append(of, kept)
+	}
+	var inTail []int32
+	places := make([]columns.Place, len(ids))
+	for i, id := range ids {
+		if write := s.tail.last(id); write >= 0 {
+			if at := s.tail.at[write]; at >= 0 {
+				places[i] = columns.Place{Of: 1, Row: uint32(len(inTail))}
+				inTail = append(inTail, at)
+			}
+			continue
+		}
+		for n := range s.views {
+			if row := s.views[n].find(id); row >= 0 {
+				places[i] = columns.Place{Of: uint32(n + 2), Row: uint32(row)}
+				break
+			}
+		}
+	}
+	of[1] = s.tail.columns(fields, inTail)
+	return columns.Collect(fields, of, places)
 }
 
 // Size is how large a snapshot is.

@@ -10,6 +10,7 @@ import (
 	"thresher/columns"
 	"thresher/dataset"
 	"thresher/dataset/jsonscan"
+	"thresher/service/api"
 	"thresher/service/catalog"
 	"thresher/service/jsonbody"
 	"thresher/service/problem"
@@ -246,19 +247,9 @@ func (s *Server) getRow(r *request, w http.ResponseWriter) error {
 		return err
 	}
 	defer v.Release()
-	text := r.PathValue("id")
-	var id any = text
-	keys := catalog.Keys{Names: []string{text}}
-	if v.IDs().Kind() != catalog.Strings {
-		n, ok := plainInteger(text)
-		if !ok {
-			return problem.New(problem.UnknownRow, "the ids of %s are integers, and %q is not one as they are written", v.Info().Name, text).In("id")
-		}
-		id, keys = n, catalog.Keys{Ints: []int64{n}}
-	}
-	rows, err := v.IDs().Rows(&keys, "id")
+	rows, err := rowsNamed(v, []string{r.PathValue("id")})
 	if err != nil {
-		return noRow(err)
+		return err
 	}
 	if form == npyType {
 		out := s.buffers.text()
@@ -279,11 +270,12 @@ func (s *Server) getRow(r *request, w http.ResponseWriter) error {
 	if v.Changes() {
 		place = nil
 	}
+	described, _ := describeRows(v, rows, false)
 	return writeJSON(w, http.StatusOK, struct {
 		Version int64   `json:"version"`
 		Writes  *uint64 `json:"writes,omitempty"`
-		ID      any     `json:"id"`
-		Row     *int64  `json:"row,omitempty"`
-		Vector  any     `json:"vector"` // of numbers
-	}{info.Version, info.Writes, id, place, vector})
+		api.Row
+		Place  *int64 `json:"row,omitempty"`
+		Vector any    `json:"vector"` // of numbers
+	}{info.Version, info.Writes, described[0], place, vector})
 }

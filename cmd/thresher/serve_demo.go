@@ -7,6 +7,7 @@ import (
 
 	"thresher/cmd/thresher/internal/corpus"
 	"thresher/collection"
+	"thresher/columns"
 	"thresher/service"
 	"thresher/service/catalog"
 )
@@ -30,7 +31,7 @@ func (a *app) loadDemo(ctx context.Context, s *service.Server, url string, made 
 		return fmt.Errorf("demo: %w", err)
 	}
 	if _, err := s.Catalog().Get(demoName); err != nil {
-		src := catalog.Source{Rows: d.rows, Dim: demoDim, IDs: &catalog.Keys{Names: d.names}}
+		src := catalog.Source{Rows: d.rows, Dim: demoDim, IDs: &catalog.Keys{Names: d.names}, Values: d.columns}
 		if _, err := s.Catalog().Create(ctx, demoName, src, catalog.CreateOptions{Metric: collection.InnerProduct.String(), Drawn: true}, ""); err != nil {
 			return fmt.Errorf("demo: %w", err)
 		}
@@ -46,7 +47,7 @@ func (a *app) loadDemo(ctx context.Context, s *service.Server, url string, made 
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
-	d.names, d.rows = nil, nil // frees memory, because a server may run for long
+	d.names, d.rows, d.columns = nil, nil, nil // frees memory, because a server may run for long
 	if ofTexts {
 		s.Encode(demoName, service.Encoder{Dim: demoDim, Encode: d.encode})
 	} else {
@@ -77,6 +78,7 @@ func (a *app) loadDemo(ctx context.Context, s *service.Server, url string, made 
 type demoTexts struct {
 	names   []string
 	rows    []float32 // [len(names)][demoDim]
+	columns *columns.Columns
 	weigher *corpus.Weigher
 }
 
@@ -86,8 +88,12 @@ func (a *app) readDemo(ctx context.Context) (*demoTexts, error) {
 		return nil, err
 	}
 	d := &demoTexts{names: make([]string, len(texts.Entries))}
+	packages, comments := make([]string, len(texts.Entries)), make([]string, len(texts.Entries))
 	for i, e := range texts.Entries {
-		d.names[i] = e.Symbol()
+		d.names[i], packages[i], comments[i] = e.Symbol(), e.Package, e.Sentence()
+	}
+	if d.columns, err = columns.New(columns.Of("package", packages), columns.Of("comment", comments)); err != nil {
+		return nil, err
 	}
 	d.rows, d.weigher, err = corpus.Vectorize(ctx, texts, demoDim, a.Config.Threads)
 	return d, err

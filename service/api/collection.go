@@ -38,6 +38,8 @@ type Collection struct {
 	IDs       IDKind          `json:"ids,omitempty"` // "" until the rows have been read
 	Bytes     int64           `json:"bytes"`         // of memory, mapped or not; 0 before it is ready
 	Backend   string          `json:"backend,omitempty"`
+	// Methods are those by which it can be searched; nil before it is ready.
+	Methods []string `json:"methods,omitempty"`
 	// Rounded is what rounding the rows given to float32 changed, nil if nothing.
 	Rounded   *Rounding `json:"rounded,omitempty"`
 	CreatedAt time.Time `json:"created_at"` // when the change was acknowledged
@@ -93,6 +95,21 @@ type Rounding struct {
 type Collections struct {
 	Object string       `json:"object"` // "list"
 	Data   []Collection `json:"data"`
+}
+
+// Row is a row of a collection, without its vector.
+type Row struct {
+	ID ID `json:"id"`
+	// Columns has the row's values of the columns of the collection that are not null: integers, floats, texts, booleans,
+	// RFC 3339 times or lists of texts.
+	Columns map[string]any `json:"columns,omitempty"`
+}
+
+// Rows is a part of the list of a collection's rows.
+type Rows struct {
+	Version int64   `json:"version"`
+	Writes  *uint64 `json:"writes,omitempty"` // that the version had seen, if it changes by rows
+	Page[Row]
 }
 
 // Search is the body of a search; zero members take the server's defaults.

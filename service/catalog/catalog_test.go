@@ -41,7 +41,7 @@ func TestLifeOfACollection(t *testing.T) {
 	f := newFolder(t, Options{})
 	i := f.ready(f.c.Create(ctx, "films", rowsOf(0, 5, 4, nil), CreateOptions{Metric: "ip"}, ""))
 	want := Info{Collection: api.Collection{Name: "films", Version: 1, State: Ready, Count: 5, Dim: 4, Dimension: 4, DType: "float32", Metric: "ip", Basis: "rotated",
-		IDs: RowNumbers, Bytes: i.Bytes, Backend: i.Backend, CreatedAt: i.CreatedAt}}
+		IDs: RowNumbers, Bytes: i.Bytes, Backend: i.Backend, Methods: []string{"auto", "exact", "certain"}, CreatedAt: i.CreatedAt}}
 	if d := cmp.Diff(want, i); d != "" || i.Bytes == 0 || i.Backend == "" {
 		t.Fatal(d, i)
 	}

@@ -111,7 +111,11 @@ func (f *changing) describe(i *Info) {
 	now := f.Snapshot()
 	defer now.Release()
 	describeSnapshot(i, now)
-	i.Backend, i.DType = f.backend, f.Form().Elem.String()
+	form := f.Form()
+	i.Backend, i.DType = f.backend, form.Elem.String()
+	// Its segments have codes where they are large enough.
+	coded := form.Basis == collection.Rotated && form.Dim >= collection.MinRotated
+	i.Methods = methodNames(batch.Searchable{Basis: form.Basis, Metric: form.Metric, Float64: form.Elem == dataset.ElemFloat64, Dim: form.Dim, Coded: coded}.Methods())
 }
 
 // describeSnapshot fills in what a version held at an instant.

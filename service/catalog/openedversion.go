@@ -163,6 +163,7 @@ func (o *opened) info() Info {
 		o.changing.describe(&i)
 	case o.state == Ready:
 		i.Backend, i.DType = o.engine.Backend(), o.col.Elem().String()
+		i.Methods = methodNames(o.engine.Methods())
 	}
 	if o.whole != nil {
 		writes := o.change.Writes
@@ -172,6 +173,15 @@ func (o *opened) info() Info {
 		i.Failure, i.Error = o.failure, o.failure.Error()
 	}
 	return i
+}
+
+// methodNames returns methods as texts.
+func methodNames(methods []batch.Method) []string {
+	names := make([]string, len(methods))
+	for i, m := range methods {
+		names[i] = string(m)
+	}
+	return names
 }
 
 // infoOf describes a version in a given state.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"thresher/service/api"
@@ -54,6 +55,22 @@ func (c *Client) AppendRows(ctx context.Context, name string, body Body, options
 // PutRows writes the vectors of body under their ids, durably: those that are there are replaced.
 func (c *Client) PutRows(ctx context.Context, name string, body Body, options url.Values, key string) (api.Collection, error) {
 	return c.change(ctx, http.MethodPut, []string{"v1", "collections", name, "rows"}, body, options, key)
+}
+
+// Rows lists rows of a collection: at most limit whose ids begin with prefix and come after another, "" for none; 0 is the
+// service's limit.
+func (c *Client) Rows(ctx context.Context, name, prefix, after string, limit int) (api.Rows, error) {
+	query := url.Values{}
+	if prefix != "" {
+		query.Set("prefix", prefix)
+	}
+	if after != "" {
+		query.Set("after", after)
+	}
+	if limit > 0 {
+		query.Set("limit", strconv.Itoa(limit))
+	}
+	return answerAs[api.Rows](ctx, c, &call{method: http.MethodGet, path: []string{"v1", "collections", name, "rows"}, query: query})
 }
 
 // DeleteRows makes a version without the atoms of these ids, integers or strings.
