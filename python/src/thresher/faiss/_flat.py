@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ __all__ = ["Index", "IndexFlat", "IndexFlatIP", "IndexFlatL2"]
 
 Floats = npt.NDArray[np.float32]
 Ids = npt.NDArray[np.int64]
+T = TypeVar("T", bound=np.generic)
 
 
 class Index:
@@ -181,7 +182,7 @@ class Index:
 
     def reconstruct(self, key: int, x: Any = None) -> Floats:
         """Return the vector of a row number or id, (d,)."""
-        found = self.reconstruct_batch([key])[0]
+        found: Floats = self.reconstruct_batch([key])[0]
         return written(found, x, "x")
 
     def reconstruct_batch(self, key: Any, x: Any = None) -> Floats:
@@ -310,7 +311,8 @@ class IndexFlat(Index):
         wrong = (keys < 0) | (keys >= self.ntotal)
         if wrong.any():
             raise RuntimeError(f"key: {keys[wrong][0]}; the {self.ntotal} vectors are numbered from 0")
-        return written(self._rows.array[keys], x, "x")
+        found: Floats = self._rows.array[keys]
+        return written(found, x, "x")
 
     def _gone(self, chosen: IDSelector) -> npt.NDArray[np.bool_]:
         return chosen.mask(np.arange(self.ntotal))
@@ -360,14 +362,15 @@ def rows_of(x: Any, d: int) -> Floats:
     return np.ascontiguousarray(shaped(x, d), np.float32)
 
 
-def written(found: npt.NDArray[Any], out: Any, name: str) -> Any:
+def written(found: npt.NDArray[T], out: Any, name: str) -> npt.NDArray[T]:
     """Return an array, written to the one that the caller gave, if any."""
     if out is None:
         return found
     if out.shape != found.shape:
         raise AssertionError(f"{name}: shape {out.shape}, expected {found.shape}")
     out[...] = found
-    return out
+    given: npt.NDArray[T] = out
+    return given
 
 
 def _positive(k: Any) -> int:

@@ -124,23 +124,28 @@ def pairwise_distances(xq: npt.ArrayLike, xb: npt.ArrayLike, metric: int = METRI
 
 
 def _l2(x: Doubles, y: Doubles, _: float) -> Doubles:
-    return np.square(x - y).sum(axis=-1)
+    found: Doubles = np.square(x - y).sum(axis=-1)
+    return found
 
 
 def _l1(x: Doubles, y: Doubles, _: float) -> Doubles:
-    return np.abs(x - y).sum(axis=-1)
+    found: Doubles = np.abs(x - y).sum(axis=-1)
+    return found
 
 
 def _linf(x: Doubles, y: Doubles, _: float) -> Doubles:
-    return np.fmax.reduce(np.abs(x - y), axis=-1, initial=0.0)
+    found: Doubles = np.fmax.reduce(np.abs(x - y), axis=-1, initial=0.0)
+    return found
 
 
 def _lp(x: Doubles, y: Doubles, p: float) -> Doubles:
-    return (np.abs(x - y) ** p).sum(axis=-1)  # of which FAISS does not take the root
+    found: Doubles = (np.abs(x - y) ** p).sum(axis=-1)  # of which FAISS does not take the root
+    return found
 
 
 def _canberra(x: Doubles, y: Doubles, _: float) -> Doubles:
-    return (np.abs(x - y) / (np.abs(x) + np.abs(y))).sum(axis=-1)
+    found: Doubles = (np.abs(x - y) / (np.abs(x) + np.abs(y))).sum(axis=-1)
+    return found
 
 
 def _bray_curtis(x: Doubles, y: Doubles, _: float) -> Doubles:
@@ -150,7 +155,8 @@ def _bray_curtis(x: Doubles, y: Doubles, _: float) -> Doubles:
 
 def _jensen_shannon(x: Doubles, y: Doubles, _: float) -> Doubles:
     middle = (x + y) / 2
-    return (-x * np.log(middle / x) - y * np.log(middle / y)).sum(axis=-1) / 2
+    found: Doubles = (-x * np.log(middle / x) - y * np.log(middle / y)).sum(axis=-1) / 2
+    return found
 
 
 def _jaccard(x: Doubles, y: Doubles, _: float) -> Doubles:
@@ -162,7 +168,8 @@ def _nan_euclidean(x: Doubles, y: Doubles, _: float) -> Doubles:
     apart = np.square(x - y)
     there = ~np.isnan(apart)
     found: Doubles = np.where(there, apart, 0).sum(axis=-1) * (x.shape[-1] / there.sum(axis=-1))
-    return np.where(there.any(axis=-1), found, np.nan)
+    shown: Doubles = np.where(there.any(axis=-1), found, np.nan)
+    return shown
 
 
 def _gower(x: Doubles, y: Doubles, _: float) -> Doubles:
@@ -172,7 +179,8 @@ def _gower(x: Doubles, y: Doubles, _: float) -> Doubles:
     apart = np.where(numbers, np.abs(x - y), (x != y).astype(np.float64))
     wrong = there & (((x < 0) != (y < 0)) | (numbers & ((x > 1) | (y > 1))))
     found: Doubles = np.where(there, apart, 0).sum(axis=-1) / there.sum(axis=-1)
-    return np.where(wrong.any(axis=-1) | ~there.any(axis=-1), np.nan, found)
+    shown: Doubles = np.where(wrong.any(axis=-1) | ~there.any(axis=-1), np.nan, found)
+    return shown
 
 
 _OTHERS: dict[int, Callable[[Doubles, Doubles, float], Doubles]] = {

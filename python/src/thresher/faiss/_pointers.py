@@ -33,7 +33,7 @@ class Vector:
     def __len__(self) -> int:
         return len(self._array)
 
-    def __array__(self, dtype: npt.DTypeLike = None, copy: bool | None = None) -> npt.NDArray[Any]:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         return np.array(self._array, dtype) if copy else np.asarray(self._array, dtype)
 
 

@@ -154,8 +154,7 @@ class Searcher:
     def _in_range(self, queries: Floats, rows: Rows, limit: np.float32, allowed: Mask | None) -> Lists:
         (m, dim), n, metric = queries.shape, len(rows), NAMES[self.metric]
         if allowed is None and m * n * dim <= _SORTED and (best := _scan.scan(queries, rows.array, n, metric)):
-            scores, ids = (part.reshape(-1) for part in best)
-            of = np.repeat(np.arange(m), n)
+            scores, ids, of = best[0].reshape(-1), best[1].reshape(-1), np.repeat(np.arange(m), n)
         else:
             with self._opened(rows, m, 0, self._pays(rows, m)) as index:
                 found = index.range_search(
