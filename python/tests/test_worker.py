@@ -485,7 +485,7 @@ def test_an_answer_that_another_thread_has_received(worker, data, handle, monkey
 
     def late(call):
         if threading.current_thread() is threading.main_thread():
-            worker._tell()
+            worker.receive()
             nobody_reads(worker)
         return claim(call)
 

@@ -10,7 +10,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +40,7 @@ from thresher._arguments import (
     whole,
 )
 from thresher._arrays import Lists, Vectors
+from thresher._awaiting import Request, answered, awaited
 from thresher._coverage import Queries, Shard, sampled
 from thresher._limits import Limits, limits, reach
 from thresher._progress import Progress, reporting
@@ -50,6 +51,8 @@ from thresher._result import Result
 __all__ = ["Index"]
 
 log = logging.getLogger("thresher")
+
+R = TypeVar("R")
 
 _forked = threading.Lock()  # while an index gets the lock of this process
 
@@ -470,6 +473,72 @@ class Index:
         MemoryError
             If the answers take more memory than is free, columns beyond n included.
         """
+        asked = self._to_search(
+            queries,
+            k,
+            method=method,
+            delta=delta,
+            epsilon=epsilon,
+            exclude=exclude,
+            min_score=min_score,
+            max_score=max_score,
+            max_distance=max_distance,
+            min_distance=min_distance,
+            candidates=candidates,
+            filter=filter,
+            exclude_self=exclude_self,
+            query_ids=query_ids,
+            published=published,
+            plan=plan,
+            threads=threads,
+            below=below,
+            floor=floor,
+        )
+        return self._answered(asked, progress, deadline)
+
+    @awaited(search)
+    async def asearch(self, *given: Any, **options: Any) -> Result:
+        """Return the k best vectors of each query, as `search` does, to a task of asyncio.
+
+        Parameters and result are those of `search`. Many can be awaited at once, and share work as searches of
+        several threads do; no thread waits with them. A task that is cancelled, by ``asyncio.timeout`` for instance,
+        cancels its search in the process that searches. progress is called by the event loop.
+
+        Examples
+        --------
+        >>> import asyncio, numpy as np, thresher
+        >>> async def both(index):
+        ...     return await asyncio.gather(index.asearch([1, 0, 0], 1), index.asearch([0, 0, 1], 1))
+        >>> with thresher.Index(np.eye(3), metric="ip") as index:
+        ...     [result.ids.item() for result in asyncio.run(both(index))]
+        [0, 2]
+        """
+        return await answered(self, self._to_search, *given, **options)
+
+    def _to_search(
+        self,
+        queries: Vectors,
+        k: npt.ArrayLike = 10,
+        *,
+        method: Method = "auto",
+        delta: float = 0.01,
+        epsilon: float = 0.0,
+        exclude: Lists | None = None,
+        min_score: npt.ArrayLike | None = None,
+        max_score: npt.ArrayLike | None = None,
+        max_distance: npt.ArrayLike | None = None,
+        min_distance: npt.ArrayLike | None = None,
+        candidates: Lists | None = None,
+        filter: Filter | None = None,
+        exclude_self: bool = False,
+        query_ids: npt.ArrayLike | None = None,
+        published: Published | None = None,
+        plan: str | None = None,
+        threads: int | None = None,
+        below: npt.ArrayLike | None = None,
+        floor: npt.ArrayLike | None = None,
+    ) -> Request[Result] | Result:
+        """Return the request of a search, or its result where there is nothing to search."""
         given = self._asked(queries)
         m = len(given.rows)
         wanted = limits(
@@ -493,15 +562,10 @@ class Index:
             return self._without_search(given.rows, width, own, self._covers(given, fields, arrays, width))
         if width < 2**63:  # the worker refuses others
             _capacity.check_answers(width, m, len(self), 0 if self._ids is None else self._ids.dtype.itemsize)
-        reply, out = self._call(
-            "search",
-            fields,
-            arrays,
-            progress=progress,
-            deadline=deadline,
-            names=wanted.names,
+        covers = self._covers(given, fields, arrays, width)
+        return Request(
+            "search", fields, arrays, wanted.names, lambda reply, out: self._result(reply, out, width, own, covers)
         )
-        return self._result(reply, out, width, own, self._covers(given, fields, arrays, width))
 
     def range_search(
         self,
@@ -547,6 +611,51 @@ class Index:
             ``lims, scores, ids = index.range_search(queries, 0.9)`` unpacks it. The answer of
             query j is at ``lims[j]:lims[j+1]``, best first.
         """
+        asked = self._to_range_search(
+            queries,
+            *reached,
+            min_score=min_score,
+            max_distance=max_distance,
+            method=method,
+            delta=delta,
+            exclude=exclude,
+            max_score=max_score,
+            min_distance=min_distance,
+            filter=filter,
+            exclude_self=exclude_self,
+            query_ids=query_ids,
+            limit=limit,
+            threads=threads,
+            below=below,
+            threshold=threshold,
+        )
+        return self._answered(asked, progress, deadline)
+
+    @awaited(range_search)
+    async def arange_search(self, *given: Any, **options: Any) -> RangeResult:
+        """Return all vectors that reach a score, as `range_search` does, to a task of asyncio: see `asearch`."""
+        return await answered(self, self._to_range_search, *given, **options)
+
+    def _to_range_search(
+        self,
+        queries: Vectors,
+        *reached: npt.ArrayLike,
+        min_score: npt.ArrayLike | None = None,
+        max_distance: npt.ArrayLike | None = None,
+        method: Method = "auto",
+        delta: float = 0.01,
+        exclude: Lists | None = None,
+        max_score: npt.ArrayLike | None = None,
+        min_distance: npt.ArrayLike | None = None,
+        filter: Filter | None = None,
+        exclude_self: bool = False,
+        query_ids: npt.ArrayLike | None = None,
+        limit: int | None = None,
+        threads: int | None = None,
+        below: npt.ArrayLike | None = None,
+        threshold: npt.ArrayLike | None = None,
+    ) -> Request[RangeResult] | RangeResult:
+        """Return the request of a search for all that reach a score, or its result where there is nothing to search."""
         given = self._asked(queries)
         m = len(given.rows)
         wanted = limits(self.metric, m, max_score=max_score, min_distance=min_distance, below=below)
@@ -574,16 +683,31 @@ class Index:
             )
         arrays["floors"] = floors
         names = {**wanted.names, "floors": called, "min_score": called}
-        reply, out = self._call("range", fields, arrays, progress=progress, deadline=deadline, names=names)
-        return RangeResult(
-            out["lims"],
-            self._named(out["rows"]),
-            limited=out["limited"],
-            rows=out["rows"],
-            scores64=out["scores64"],
-            query_ids=own,
-            **self._described(reply, out["certificates"], self._covers(given, fields, arrays, 0)),
+        covers = self._covers(given, fields, arrays, 0)
+        return Request(
+            "range",
+            fields,
+            arrays,
+            names,
+            lambda reply, out: RangeResult(
+                out["lims"],
+                self._named(out["rows"]),
+                limited=out["limited"],
+                rows=out["rows"],
+                scores64=out["scores64"],
+                query_ids=own,
+                **self._described(reply, out["certificates"], covers),
+            ),
         )
+
+    def _answered(self, asked: Request[R] | R, progress: Progress, deadline: Deadline) -> R:
+        """Return the result of a request, which the worker performs."""
+        if not isinstance(asked, Request):
+            return asked
+        reply, out = self._call(
+            asked.op, asked.fields, asked.arrays, progress=progress, deadline=deadline, names=asked.names
+        )
+        return asked.answer(reply, out)
 
     def pursuit(
         self,

@@ -150,15 +150,29 @@ def _error(e: Mapping[str, Any]) -> BaseException:
     return WorkerError(text, kind)
 
 
-class _Call:
-    """A call in progress, with what must stay until it is answered."""
+Message = tuple[dict[str, Any], Any, list[int]]
 
-    def __init__(self) -> None:
-        self.inbox: queue.SimpleQueue[tuple[dict[str, Any], Any, list[int]]] = queue.SimpleQueue()
+
+class Call:
+    """A call in progress, with what must stay until it is answered.
+
+    wake is called, from any thread, when there is something in the inbox; it must not raise.
+    """
+
+    def __init__(self, wake: Callable[[], None] | None = None) -> None:
+        self.number = 0  # until it begins
+        self.inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self.kept: list[Any] = []
         self.borrowed: list[_segments.Segment] = []
         self.abandoned = False
         self.cancels = 0  # the call that this one cancels
+        self._wake = wake
+
+    def tell(self, message: Message) -> None:
+        """Put a message into the inbox."""
+        self.inbox.put(message)
+        if self._wake is not None:
+            self._wake()
 
 
 class Worker:
@@ -179,11 +193,11 @@ class Worker:
     def __init__(self) -> None:
         self.pid = os.getpid()
         self._ids = itertools.count(1)
-        self._pending: dict[int, _Call] = {}
+        self._pending: dict[int, Call] = {}
         self._posted: queue.SimpleQueue[Sequence[Any] | None] = queue.SimpleQueue()
         # Whose thread reads frames: one reads at a time, and while calls are pending somebody does. The receiving
         # thread tries to when it is told, and until no call is pending.
-        self._reader: _Call | None = None
+        self._reader: Call | None = None
         self._claiming = threading.Lock()
         self._told: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._ended = False  # there will be no more frames
@@ -263,7 +277,7 @@ class Worker:
             if not data:
                 stream.close()
                 self._ended = True  # with its last holder, the worker
-                self._tell()
+                self.receive()
                 return
 
     def _send(self, parts: Sequence[Any], fds: Sequence[int]) -> None:
@@ -308,14 +322,14 @@ class Worker:
         """End reads in progress, and let the receiving thread end the worker."""
         self._link.shut()
         self._ended = True
-        self._tell()
+        self.receive()
 
-    def _tell(self) -> None:
+    def receive(self) -> None:
         """Let the receiving thread look whether it should read."""
         if self._told.empty():
             self._told.put(None)
 
-    def _claim(self, call: _Call) -> bool:
+    def _claim(self, call: Call) -> bool:
         """Make a call's thread the one that reads, unless another is."""
         with self._claiming:
             reader = self._reader
@@ -326,7 +340,7 @@ class Worker:
     def _receive(self) -> None:
         """Receive the frames that calling threads leave, until the worker ends."""
         why = "it ended"
-        here = _Call()
+        here = Call()
         try:
             while True:
                 if not (self._pending or self._ended) or not self._claim(here):
@@ -355,7 +369,7 @@ class Worker:
         header = {"id": _compact.number(text, 0), "compact": text} if text[0] == _compact.FIRST else json.loads(text)
         self._deliver(header, self._link.read(body), fds)
 
-    def _read_own(self, number: int, call: _Call) -> bytearray | None:
+    def _read_own(self, number: int, call: Call) -> bytearray | None:
         """Return the frame that answers a call, whose thread reads, if it has a compact header and nothing else comes.
 
         None if anything else came, which is left to the receiving thread.
@@ -391,7 +405,7 @@ class Worker:
         call = self._pending.get(number)
         if "progress" in header:
             if call is not None:
-                call.inbox.put((header, None, []))
+                call.tell((header, None, []))
             return
         if number == 0:
             raise ValueError(header.get("error", {}).get("message", "a frame without a call"))
@@ -407,9 +421,9 @@ class Worker:
         if call.abandoned:
             self._drop(header, fds)
         else:
-            call.inbox.put((header, body, fds))
+            call.tell((header, body, fds))
 
-    def _finish(self, call: _Call) -> None:
+    def _finish(self, call: Call) -> None:
         """Give back what the worker does not use any more."""
         call.kept.clear()
         for segment in call.borrowed:
@@ -447,7 +461,7 @@ class Worker:
             self._free.clear()
         while self._pending:
             _, call = self._pending.popitem()
-            call.inbox.put(({"died": True}, None, []))
+            call.tell(({"died": True}, None, []))
         self._posted.put(None)
         self._link.close()
 
@@ -488,49 +502,24 @@ class Worker:
         DeadlineExceeded, Cancelled, HandleLost, DeviceMissing, MemoryError, OSError, WorkerError
             As their descriptions say.
         """
-        if self.pid != os.getpid():
-            raise HandleLost("the worker belongs to the process that this one was forked from")
-        number = next(self._ids)
-        header: dict[str, Any] = {"id": number, "op": op, "deadline_ms": 0.0}
-        if deadline is not None:
-            if math.isnan(deadline):
-                raise BadInput("deadline: it is no number", "deadline")
-            if deadline <= 0:
-                raise DeadlineExceeded("deadline: it has passed")
-            if deadline < 1e9:
-                header["deadline_ms"] = deadline * 1e3
-        if progress is not None:
-            header["progress"] = True
-        call = _Call()
-        frame: bytearray | None = None
-        fds: list[int] = []
-        body: list[Any] = []
-        message: tuple[dict[str, Any], Any, list[int]] | None = None
+        call = Call()
+        message: Message | None = None
         try:
-            if arrays:
-                header["arrays"] = self._place(arrays, call, body, fds, kept=op == "build")
-            compact = self._compact
-            text = (compact.encode(header, fields) if compact is not None else b"") or _encode(header, fields)
-            size = sum(map(len, body))
-            prefix = _PREFIX.pack(_MAGIC, PROTOCOL, len(fds), len(text), size)
-            self._pending[number] = call
-            if self._dead is not None:
-                self._pending.pop(number, None)
-                raise self._dead
-            self._send([prefix, text, *body], fds)
-            if text[0] == _compact.FIRST and progress is None and self._link.passes and self._claim(call):
+            compact = self.begin(call, op, fields, arrays, progress=progress is not None, deadline=deadline)
+            if compact and progress is None and self._link.passes and self._claim(call):
+                frame: bytearray | None = None
                 try:
-                    frame = self._read_own(number, call)
+                    frame = self._read_own(call.number, call)
                 finally:
                     if self._reader is call:
                         self._reader = None
                 if self._pending or self._ended:
-                    self._tell()
-                if frame is not None and compact is not None:
+                    self.receive()
+                if frame is not None and self._compact is not None:
                     end = _PREFIX.size + _PREFIX.unpack_from(frame)[3]
-                    return compact.decode(frame, _PREFIX.size, end, frame, end)
+                    return self._compact.decode(frame, _PREFIX.size, end, frame, end)
             else:
-                self._tell()
+                self.receive()
             while True:
                 message = self._wait(call)
                 if "progress" not in message[0]:
@@ -539,39 +528,88 @@ class Worker:
                 message = None
                 if progress is not None:
                     progress(step["step"], step["done"], step["total"])
-            head, payload, files = message
-            if "died" in head:
-                raise self._dead or WorkerDied("thresher's worker died")
-            if "error" in head:
-                raise _error(head["error"])
-            if "compact" in head and compact is not None:
-                text = head["compact"]
-                return compact.decode(text, 0, len(text), self._memory(files)[0] if files else payload, 0)
-            return head.get("reply") or {}, self._arrays(head.get("arrays") or [], payload, files)
+            return self.opened(message)
         except BaseException:
             if message is None:
-                self._abandon(number, call)
+                self.abandon_call(call)
             raise
+
+    def begin(
+        self,
+        call: Call,
+        op: str,
+        fields: Mapping[str, Any],
+        arrays: Mapping[str, Any] | None = None,
+        *,
+        progress: bool = False,
+        deadline: float | None = None,
+    ) -> bool:
+        """Send a call, and return whether its header is compact.
+
+        Whoever begins a call takes its answer from the inbox, and gives it to `opened`; or abandons it, also if this
+        raises. An answer is received once `receive` was called.
+        """
+        if self.pid != os.getpid():
+            raise HandleLost("the worker belongs to the process that this one was forked from")
+        header: dict[str, Any] = {"id": next(self._ids), "op": op, "deadline_ms": 0.0}
+        if deadline is not None:
+            if math.isnan(deadline):
+                raise BadInput("deadline: it is no number", "deadline")
+            if deadline <= 0:
+                raise DeadlineExceeded("deadline: it has passed")
+            if deadline < 1e9:
+                header["deadline_ms"] = deadline * 1e3
+        if progress:
+            header["progress"] = True
+        call.number = header["id"]
+        fds: list[int] = []
+        body: list[Any] = []
+        try:
+            if arrays:
+                header["arrays"] = self._place(arrays, call, body, fds, kept=op == "build")
+            compact = self._compact
+            text = (compact.encode(header, fields) if compact is not None else b"") or _encode(header, fields)
+            prefix = _PREFIX.pack(_MAGIC, PROTOCOL, len(fds), len(text), sum(map(len, body)))
+            self._pending[call.number] = call
+            if self._dead is not None:
+                self._pending.pop(call.number, None)
+                raise self._dead
+            self._send([prefix, text, *body], fds)
+            return text[0] == _compact.FIRST
         finally:
             for fd in fds:
                 os.close(fd)
 
-    def _wait(self, call: _Call) -> tuple[dict[str, Any], Any, list[int]]:
+    def opened(self, message: Message) -> tuple[dict[str, Any], Arrays]:
+        """Return the reply and the arrays of an answer, or raise the error that it is."""
+        head, payload, files = message
+        if "died" in head:
+            raise self._dead or WorkerDied("thresher's worker died")
+        if "error" in head:
+            raise _error(head["error"])
+        if "compact" in head and self._compact is not None:
+            text = head["compact"]
+            return self._compact.decode(text, 0, len(text), self._memory(files)[0] if files else payload, 0)
+        return head.get("reply") or {}, self._arrays(head.get("arrays") or [], payload, files)
+
+    def _wait(self, call: Call) -> tuple[dict[str, Any], Any, list[int]]:
         if os.name != "nt":
             return call.inbox.get()
         while True:  # an indefinite wait could not be interrupted
             with contextlib.suppress(queue.Empty):
                 return call.inbox.get(timeout=0.1)
 
-    def _abandon(self, number: int, call: _Call) -> None:
-        """Cancel a call that nobody waits for any more."""
+    def abandon_call(self, call: Call) -> None:
+        """Cancel a call that nobody waits for any more, if it has begun."""
         call.abandoned = True
-        cancel = _Call()
-        cancel.abandoned, cancel.cancels = True, number
+        if call.number == 0:
+            return
+        cancel = Call()
+        cancel.abandoned, cancel.cancels = True, call.number
         own = next(self._ids)
         self._pending[own] = cancel
-        self.post("cancel", {"call": number}, own)
-        self._tell()
+        self.post("cancel", {"call": call.number}, own)
+        self.receive()
         while True:  # what came before it was abandoned
             try:
                 header, _, fds = call.inbox.get_nowait()
@@ -614,7 +652,7 @@ class Worker:
     # Arrays
 
     def _place(
-        self, arrays: Mapping[str, Any], call: _Call, body: list[Any], fds: list[int], kept: bool
+        self, arrays: Mapping[str, Any], call: Call, body: list[Any], fds: list[int], kept: bool
     ) -> list[dict[str, Any]]:
         """Put arrays where the worker reads them, and return their descriptors.
 
