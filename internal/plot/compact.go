@@ -2,6 +2,7 @@ package plot
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"regexp"
 	"strconv"
@@ -12,12 +13,15 @@ var (
 	places = regexp.MustCompile(` (?:d|x|y)="[^"]*"`)
 	// long is a number with more than one decimal.
 	long = regexp.MustCompile(`-?[0-9]+\.[0-9]{2,}`)
+	// path is a line of a drawing with one path: what it draws, and how.
+	path = regexp.MustCompile(`^<path d="([^"]*)" style="([^"]*)" />\n$`)
 	// plain are properties of texts that are the same in all drawings of this package.
 	plain = []byte("font-family:Liberation Sans;font-variant:normal;font-weight:normal;font-style:normal;")
 )
 
-// compact makes a drawing smaller: coordinates are rounded to tenths of a point, which is less than anybody sees, and the
-// family of the texts is stated once, with others of about the same widths for readers that lack it.
+// compact makes a drawing smaller: coordinates are rounded to tenths of a point, which is less than anybody sees, paths
+// that follow each other and look the same become one, and the family of the texts is stated once, with others of about the
+// same widths for readers that lack it.
 func compact(svg []byte) []byte {
 	svg = places.ReplaceAllFunc(svg, func(attribute []byte) []byte {
 		return long.ReplaceAllFunc(attribute, func(number []byte) []byte {
@@ -28,6 +32,35 @@ func compact(svg []byte) []byte {
 			return strconv.AppendFloat(nil, math.Round(10*x)/10+0, 'f', -1, 64)
 		})
 	})
-	svg = bytes.ReplaceAll(svg, plain, nil)
+	svg = joinPaths(bytes.ReplaceAll(svg, plain, nil))
 	return bytes.Replace(svg, []byte("<g transform="), []byte(`<g style="font-family:'Liberation Sans',Arimo,Arial,Helvetica,sans-serif" transform=`), 1)
+}
+
+// joinPaths joins paths of the same style that follow each other. What is half transparent stays apart, since it is darker
+// where it lies on itself.
+func joinPaths(svg []byte) []byte {
+	joined := make([]byte, 0, len(svg))
+	var style []byte // of the path that is not written to its end; nil for none
+	end := func() {
+		if style != nil {
+			joined = fmt.Appendf(joined, "\" style=\"%s\" />\n", style)
+		}
+		style = nil
+	}
+	for line := range bytes.Lines(svg) {
+		m := path.FindSubmatch(line)
+		if m == nil || bytes.Contains(m[2], []byte("opacity")) {
+			end()
+			joined = append(joined, line...)
+			continue
+		}
+		if !bytes.Equal(m[2], style) {
+			end()
+			joined = append(joined, `<path d="`...)
+			style = m[2]
+		}
+		joined = append(joined, m[1]...)
+	}
+	end()
+	return joined
 }

@@ -129,9 +129,11 @@ func TestPanelLabelsDoNotCollide(t *testing.T) {
 // TestCompact: coordinates are rounded to tenths, and words are left as they are.
 func TestCompact(t *testing.T) {
 	const svg = `<g transform="scale(1, -1)"><text x="1.2345" y="-0.04" style="font-family:Liberation Sans;font-variant:normal;font-weight:normal;font-style:normal;font-size:9px">x="1.2345"</text>` +
-		`<path d="M8,1630.66L353.29,-1.96Z" style="stroke-width:0.04" /></g>`
+		"\n<path d=\"M8,1630.66L353.29,-1.96Z\" style=\"stroke-width:0.04\" />\n<path d=\"M1,2L3,4\" style=\"stroke-width:0.04\" />\n" +
+		"<path d=\"M1,2L3,4\" style=\"fill-opacity:0.2\" />\n<path d=\"M1,2L3,4\" style=\"fill-opacity:0.2\" />\n</g>"
 	const want = `<g style="font-family:'Liberation Sans',Arimo,Arial,Helvetica,sans-serif" transform="scale(1, -1)"><text x="1.2" y="0" style="font-size:9px">x="1.2345"</text>` +
-		`<path d="M8,1630.7L353.3,-2Z" style="stroke-width:0.04" /></g>`
+		"\n<path d=\"M8,1630.7L353.3,-2ZM1,2L3,4\" style=\"stroke-width:0.04\" />\n" +
+		"<path d=\"M1,2L3,4\" style=\"fill-opacity:0.2\" />\n<path d=\"M1,2L3,4\" style=\"fill-opacity:0.2\" />\n</g>"
 	if got := string(compact([]byte(svg))); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
