@@ -3,9 +3,15 @@ package plot
 import (
 	"bytes"
 	"fmt"
+	"html"
 	"math"
 	"regexp"
 	"strconv"
+
+	gonum "gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
 )
 
 var (
@@ -13,6 +19,8 @@ var (
 	places = regexp.MustCompile(` (?:d|x|y)="[^"]*"`)
 	// long is a number with more than one decimal.
 	long = regexp.MustCompile(`-?[0-9]+\.[0-9]{2,}`)
+	// letters is a text of a drawing, of one size and of more than a few letters.
+	letters = regexp.MustCompile(`<text ([^>]*)transform="scale\(1, -1\)"\s+style="font-size:([0-9.]+)px">([^<]{9,})</text>`)
 	// path is a line of a drawing with one path: what it draws, and how.
 	path = regexp.MustCompile(`^<path d="([^"]*)" style="([^"]*)" />\n$`)
 	// plain are properties of texts that are the same in all drawings of this package.
@@ -20,8 +28,8 @@ var (
 )
 
 // compact makes a drawing smaller: coordinates are rounded to tenths of a point, which is less than anybody sees, paths
-// that follow each other and look the same become one, and the family of the texts is stated once, with others of about the
-// same widths for readers that lack it.
+// that follow each other and look the same become one, and the family of the texts is stated once, with others for readers
+// that lack it. Longer texts are as wide in these as they were measured.
 func compact(svg []byte) []byte {
 	svg = places.ReplaceAllFunc(svg, func(attribute []byte) []byte {
 		return long.ReplaceAllFunc(attribute, func(number []byte) []byte {
@@ -33,6 +41,16 @@ func compact(svg []byte) []byte {
 		})
 	})
 	svg = joinPaths(bytes.ReplaceAll(svg, plain, nil))
+	svg = letters.ReplaceAllFunc(svg, func(whole []byte) []byte {
+		m := letters.FindSubmatch(whole)
+		size, err := strconv.ParseFloat(string(m[2]), 64)
+		if err != nil {
+			return whole
+		}
+		style := text.Style{Font: font.From(font.Font{Typeface: "Liberation", Variant: "Sans"}, vg.Length(size)), Handler: gonum.DefaultTextHandler}
+		width := style.Width(html.UnescapeString(string(m[3])))
+		return fmt.Appendf(nil, `<text %stransform="scale(1,-1)" style="font-size:%spx" textLength="%.0f" lengthAdjust="spacingAndGlyphs">%s</text>`, m[1], m[2], float64(width), m[3])
+	})
 	return bytes.Replace(svg, []byte("<g transform="), []byte(`<g style="font-family:'Liberation Sans',Arimo,Arial,Helvetica,sans-serif" transform=`), 1)
 }
 

@@ -24,7 +24,7 @@ type box struct {
 }
 
 var (
-	drawn  = regexp.MustCompile(`(?s)<text x="([^"]+)" y="([^"]+)" transform="[^"]+"\s+style="[^"]*font-size:([0-9.]+)px[^"]*">([^<]*)</text>`)
+	drawn  = regexp.MustCompile(`(?s)<text x="([^"]+)" y="([^"]+)" transform="[^"]+"\s+style="[^"]*font-size:([0-9.]+)px[^"]*"[^>]*>([^<]*)</text>`)
 	turned = regexp.MustCompile(`(?s)<g transform="rotate.*?</g>`)
 	canvas = regexp.MustCompile(`viewBox="0 0 ([0-9.]+) ([0-9.]+)"`)
 )
@@ -128,10 +128,11 @@ func TestPanelLabelsDoNotCollide(t *testing.T) {
 
 // TestCompact: coordinates are rounded to tenths, and words are left as they are.
 func TestCompact(t *testing.T) {
-	const svg = `<g transform="scale(1, -1)"><text x="1.2345" y="-0.04" style="font-family:Liberation Sans;font-variant:normal;font-weight:normal;font-style:normal;font-size:9px">x="1.2345"</text>` +
+	const svg = `<g transform="scale(1, -1)"><text x="1.2345" y="-0.04" style="font-family:Liberation Sans;font-variant:normal;font-weight:normal;font-style:normal;font-size:9px">x="1.2345"</text><text x="1" y="-2" transform="scale(1, -1)"
+	style="font-size:9px">a &amp; b are named</text>` +
 		"\n<path d=\"M8,1630.66L353.29,-1.96Z\" style=\"stroke-width:0.04\" />\n<path d=\"M1,2L3,4\" style=\"stroke-width:0.04\" />\n" +
 		"<path d=\"M1,2L3,4\" style=\"fill-opacity:0.2\" />\n<path d=\"M1,2L3,4\" style=\"fill-opacity:0.2\" />\n</g>"
-	const want = `<g style="font-family:'Liberation Sans',Arimo,Arial,Helvetica,sans-serif" transform="scale(1, -1)"><text x="1.2" y="0" style="font-size:9px">x="1.2345"</text>` +
+	const want = `<g style="font-family:'Liberation Sans',Arimo,Arial,Helvetica,sans-serif" transform="scale(1, -1)"><text x="1.2" y="0" style="font-size:9px">x="1.2345"</text><text x="1" y="-2" transform="scale(1,-1)" style="font-size:9px" textLength="67" lengthAdjust="spacingAndGlyphs">a &amp; b are named</text>` +
 		"\n<path d=\"M8,1630.7L353.3,-2ZM1,2L3,4\" style=\"stroke-width:0.04\" />\n" +
 		"<path d=\"M1,2L3,4\" style=\"fill-opacity:0.2\" />\n<path d=\"M1,2L3,4\" style=\"fill-opacity:0.2\" />\n</g>"
 	if got := string(compact([]byte(svg))); got != want {
