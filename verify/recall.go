@@ -254,6 +254,20 @@ func ShareInterval(mean float64, n int64) (low, high float64) {
 	return meanInterval(mean, mean*(1-mean), float64(n), 1)
 }
 
+// RecallInterval returns the mean of the recalls of some queries, at least one, with its 95% confidence interval. most is
+// how many atoms a query wants, on average.
+func RecallInterval(recalls []float64, most float64) (mean, low, high float64) {
+	var sum, squares float64
+	for _, r := range recalls {
+		sum += r
+		squares += r * r
+	}
+	n := float64(len(recalls))
+	mean = sum / n
+	low, high = meanInterval(mean, squares/n-mean*mean, n, most)
+	return mean, low, high
+}
+
 // meanInterval is a 95% confidence interval of the mean of values in [0, 1], from n
 // independent ones with this mean and variance: that of Clopper and Pearson for a share,
 // with the number of trials that gives a share the variance seen (Korn and Graubard 1998,

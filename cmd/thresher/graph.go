@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"thresher/batch"
-	"thresher/config"
 	"thresher/dataset"
 	"thresher/internal/cli"
 	"thresher/join"
@@ -102,10 +101,7 @@ func (a *app) runGraph(ctx context.Context, f *graphFlags) (err error) {
 	if err := f.filter.parse(); err != nil {
 		return err
 	}
-	s := &search{app: a, flags: &f.searchFlags, k: a.Config.K, method: batch.Method(a.Config.Method)}
-	if a.Config.Origin("method").Kind == config.FromDefault {
-		s.method = batch.Certain
-	}
+	s := &search{app: a, flags: &f.searchFlags, k: a.Config.K, method: a.certainMethod()}
 	if s.out, err = newAnswerFiles(&f.searchFlags); err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"thresher/batch"
 	"thresher/collection"
 	"thresher/dataset"
 	"thresher/internal/cli"
@@ -121,6 +122,16 @@ func (in input) asked(ctx context.Context, r dataset.Reader, column string, exce
 // inputOf returns the input of a path, or of the files that it stands for.
 func (a *app) inputOf(flag, path string, files []string) input {
 	return input{path: path, name: path, files: files, flag: flag, header: a.reading.header, denseLimit: a.Config.DenseLimit, readLimit: a.Config.ReadLimit}
+}
+
+// located names the row of in that an error of an engine is about: row tells it from the number of the query in its
+// request. Other errors are returned as they are.
+func (in input) located(err error, row func(query int) int64) error {
+	var e *batch.RequestError
+	if !errors.As(err, &e) || e.Query < 0 {
+		return err
+	}
+	return fmt.Errorf("%s: row %d (0-based): %w", in.name, row(e.Query), e.Err)
 }
 
 // paths returns the files to open.

@@ -97,7 +97,8 @@ func (r *integerReadings) refuse(file string) error {
 type answered struct {
 	answers input
 	ids     *atomIDs
-	n, dim  int // of the atoms
+	said    string // what --integers says
+	n, dim  int    // of the atoms
 	oracle  func() (*verify.Oracle, error)
 	queries func() (dataset.Reader, error)
 }
@@ -107,9 +108,12 @@ func lazyOracle(of *atoms) func() (*verify.Oracle, error) {
 	return func() (*verify.Oracle, error) { return of.oracle(true, 1) }
 }
 
-// decideIntegers finds out whether the integers of answers are row numbers or ids: only one may be
-// possible, or the scores that they state may speak for one. Else it is an error.
+// decideIntegers finds out whether the integers of answers are row numbers or ids: --integers or --ids may say so, only
+// one may be possible, or the scores that they state may speak for one. Else it is an error.
 func (a *app) decideIntegers(ctx context.Context, f *answered) error {
+	if err := f.ids.useIntegers(f.said); err != nil {
+		return err
+	}
 	if !f.ids.undecided() {
 		return nil
 	}

@@ -12,7 +12,6 @@ import (
 
 	"thresher/batch"
 	"thresher/collection"
-	"thresher/config"
 	"thresher/dataset"
 	"thresher/internal/cli"
 	"thresher/join"
@@ -147,10 +146,7 @@ func (a *app) runPairs(ctx context.Context, f *pairsFlags) (err error) {
 	if err := f.filter.parse(); err != nil {
 		return err
 	}
-	p := &pairing{app: a, flags: f, options: join.PairOptions{MinScore: f.limit.least, Method: batch.Method(a.Config.Method), Delta: a.Config.Delta, Rows: a.Config.Chunk}}
-	if a.Config.Origin("method").Kind == config.FromDefault {
-		p.options.Method = batch.Certain
-	}
+	p := &pairing{app: a, flags: f, options: join.PairOptions{MinScore: f.limit.least, Method: a.certainMethod(), Delta: a.Config.Delta, Rows: a.Config.Chunk}}
 	if err := checkPublished("pairs", a.Config, p.options.Method); err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 
 	"thresher/batch"
 	"thresher/collection"
-	"thresher/config"
 	"thresher/dataset"
 	"thresher/internal/cli"
 	"thresher/tasks"
@@ -214,10 +213,7 @@ func (p *pursuing) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	o := tasks.PursuitOptions{Terms: f.terms, Method: batch.Method(c.Method), Delta: c.Delta, Published: published, Nonnegative: f.nonnegative}
-	if c.Origin("method").Kind == config.FromDefault {
-		o.Method = batch.Certain
-	}
+	o := tasks.PursuitOptions{Terms: f.terms, Method: p.certainMethod(), Delta: c.Delta, Published: published, Nonnegative: f.nonnegative}
 	c.Metric = collection.Cosine.String() // atoms are found by their directions
 	queries := int64(-1)
 	if n := p.reader.Len(); n >= 0 {

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"thresher/batch"
-	"thresher/config"
 	"thresher/dataset"
 	"thresher/internal/cli"
 	"thresher/tasks"
@@ -104,10 +103,11 @@ func (f *recallFlags) check() error {
 // recall is one run of the command.
 type recall struct {
 	*app
-	longest int // atoms of the longest answer
-	flags   *recallFlags
-	in      struct{ atoms, queries, answers, exclude input }
-	method  batch.Method
+	*judged
+	longest   int // atoms of the longest answer
+	flags     *recallFlags
+	answersIn input
+	method    batch.Method
 	// published are options of a published method.
 	published batch.Published
 	engine    *engine
@@ -139,56 +139,43 @@ func (a *app) runRecall(ctx context.Context, f *recallFlags) (err error) {
 	if err := f.filter.parse(); err != nil {
 		return err
 	}
-	r := &recall{app: a, flags: f, method: batch.Method(a.Config.Method)}
-	if a.Config.Origin("method").Kind == config.FromDefault {
-		r.method = batch.Certain
-	}
+	r := &recall{app: a, flags: f, method: a.certainMethod()}
 	if err := checkPublished("recall", a.Config, r.method); err != nil {
 		return err
 	}
 	if r.published, err = publishedOptions(a.Config); err != nil {
 		return err
 	}
-	if r.in.atoms, err = a.openSearched(ctx, f.atoms, r.method); err != nil {
-		return err
-	}
-	defer r.in.atoms.remove()
-	if r.in.queries, err = a.openVectors(ctx, "queries", f.queries); err != nil {
-		return err
-	}
-	defer r.in.queries.remove()
-	if r.in.answers, err = a.openInput(ctx, "answers", f.answers); err != nil {
-		return err
-	}
-	defer r.in.answers.remove()
-	if f.goalFlags.exclude != "" {
-		if r.in.exclude, err = a.openInput(ctx, "exclude", f.goalFlags.exclude); err != nil {
-			return err
-		}
-		defer r.in.exclude.remove()
-	}
-	r.in.atoms.ids, r.in.atoms.except = f.ids, append(f.columns(), f.filter.columns()...)
-	r.in.queries.except = f.filter.columns()
-	if r.in.queries, err = r.in.atoms.alike(r.in.queries, f.atomsColumn); err != nil {
-		return err
-	}
-	queries, err := r.in.queries.openQueries(f.queriesColumn, append(f.columns(), f.ids)...)
+	vectors, err := a.openSearched(ctx, f.atoms, r.method)
 	if err != nil {
 		return err
 	}
-	defer queries.Close()
-	if err := r.in.atoms.fits(&dataset.Options{Column: f.atomsColumn, IDs: f.ids, Except: f.columns()}, r.in.queries, queries.Dim()); err != nil {
+	if r.judged, err = a.openJudged(ctx, &f.vectorFlags, vectors, f.ids, append(f.columns(), f.filter.columns()...)); err != nil {
 		return err
 	}
-	r.in.answers.queries = r.in.queries.asked(ctx, queries, f.queriesColumn, append(f.columns(), f.ids)...)
+	defer r.judged.close()
+	if err := r.fit(); err != nil {
+		return err
+	}
+	if r.answersIn, err = r.answers(ctx, a, f.answers); err != nil {
+		return err
+	}
+	defer r.answersIn.remove()
+	var exclude input
+	if f.goalFlags.exclude != "" {
+		if exclude, err = a.openInput(ctx, "exclude", f.goalFlags.exclude); err != nil {
+			return err
+		}
+		defer exclude.remove()
+	}
 	if err := r.survey(ctx); err != nil {
 		return err
 	}
-	metric, err := r.in.atoms.metric(a.Config.Metric)
+	metric, err := r.vectors.metric(a.Config.Metric)
 	if err != nil {
 		return err
 	}
-	if r.goals, err = a.openGoals(ctx, &f.goalFlags, r.in.queries, r.in.exclude, r.report.Answers, f.k, metric); err != nil {
+	if r.goals, err = a.openGoals(ctx, &f.goalFlags, r.queries, exclude, r.report.Answers, f.k, metric); err != nil {
 		return err
 	}
 	if r.goals != nil {
@@ -201,11 +188,11 @@ func (a *app) runRecall(ctx context.Context, f *recallFlags) (err error) {
 		}
 		defer r.misses.discard()
 	}
-	if err := r.prepare(ctx, queries); err != nil {
+	if err := r.prepare(ctx); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.engine.close()) }()
-	if err := r.run(ctx, newQueryChunks(r.in.queries, queries, a.Config.Chunk).forAtoms(r.engine.atoms).forAnswers(r.longest)); err != nil {
+	if err := r.run(ctx, newQueryChunks(r.queries, r.rows, a.Config.Chunk).forAtoms(r.engine.atoms).forAnswers(r.longest)); err != nil {
 		return err
 	}
 	if err := r.print(); err != nil {
@@ -224,44 +211,33 @@ func (r *recall) verdict() error {
 
 // survey counts the answers and, without -k, determines k from them.
 func (r *recall) survey(ctx context.Context) (err error) {
-	wanted := r.flags.k
-	if r.report.Answers, r.flags.k, err = surveyAnswers(ctx, r.in.answers, 0); err != nil {
-		return err
-	}
-	r.longest = r.flags.k
-	if wanted > r.longest {
-		return fmt.Errorf("-k %d: the longest answer of %s has %d vectors", wanted, r.in.answers.name, r.longest)
-	}
-	if wanted > 0 {
-		r.flags.k = wanted
-	}
-	return nil
+	r.report.Answers, r.longest, r.flags.k, err = surveyWanted(ctx, r.answersIn, r.flags.k)
+	return err
 }
 
 // prepare loads the atoms and starts the engine, which the caller closes.
-func (r *recall) prepare(ctx context.Context, queries dataset.Reader) error {
-	columns := &dataset.Options{Column: r.flags.atomsColumn, IDs: r.flags.ids, FindIDs: true, Except: r.flags.columns()}
-	m := queries.Len()
+func (r *recall) prepare(ctx context.Context) error {
+	m := r.rows.Len()
 	if r.flags.sample > 0 {
 		m = min(r.report.Answers, r.flags.sample)
 	}
-	e, err := r.openEngine(ctx, r.in.atoms, columns, demand{method: r.method, k: r.flags.k, queries: m, dtype: r.flags.dtype.Elem}, func(a *atoms) (batch.Request, error) {
+	e, err := r.openEngine(ctx, r.vectors, r.layout, demand{method: r.method, k: r.flags.k, queries: m, dtype: r.flags.dtype.Elem}, func(a *atoms) (batch.Request, error) {
 		var err error
-		r.filter, err = r.flags.filter.rows(ctx, r.app, r.in.atoms, r.flags.atomsColumn, a.columns, a.N)
+		r.filter, err = r.flags.filter.rows(ctx, r.app, r.vectors, r.flags.atomsColumn, a.columns, a.N)
 		return batch.Request{K: r.flags.k, Method: r.method, Delta: r.Config.Delta, Published: r.published, Filter: r.filter}, err
 	})
 	if err != nil {
 		return err
 	}
 	r.engine = e
-	r.report.columnsRead = columnsOf(e.atoms.columns, queries)
-	if r.compare, err = newComparison(e.atoms, r.in.atoms, r.flags.k, r.Config.Threads); err != nil {
+	r.report.columnsRead = columnsOf(e.atoms.columns, r.rows)
+	if r.compare, err = newComparison(e.atoms, r.vectors, r.flags.k, r.Config.Threads); err != nil {
 		return errors.Join(err, e.close())
 	}
 	if r.goals == nil {
 		return nil
 	}
-	if err := r.goals.resolve(e.atoms.ids(r.in.atoms, r.flags.ids), e.atoms.N); err != nil {
+	if err := r.goals.resolve(e.atoms.ids(r.vectors, r.flags.ids), e.atoms.N); err != nil {
 		return errors.Join(err, e.close())
 	}
 	return nil
@@ -269,28 +245,17 @@ func (r *recall) prepare(ctx context.Context, queries dataset.Reader) error {
 
 // run reads queries and answers in parallel and compares those drawn.
 func (r *recall) run(ctx context.Context, src *queryChunks) error {
-	results, err := openOthersAnswers(r.in.answers)
+	results, err := r.resolved(ctx, r.app, r.answersIn, r.engine.atoms, r.flags.integers)
 	if err != nil {
 		return err
 	}
 	defer results.close()
-	ids := r.engine.atoms.ids(r.in.atoms, r.flags.ids)
-	if err := ids.useIntegers(r.flags.integers); err != nil {
-		return err
-	}
-	err = r.decideIntegers(ctx, &answered{answers: r.in.answers, ids: ids, n: r.engine.atoms.N, dim: r.engine.atoms.Dim, oracle: lazyOracle(r.engine.atoms), queries: func() (dataset.Reader, error) {
-		return r.in.queries.openQueries(r.flags.queriesColumn, append(r.flags.columns(), r.flags.ids)...)
-	}})
-	if err != nil {
-		return err
-	}
-	results.resolve(ids)
 	parts := eachDrawn(ctx, r.drawn(src), func(c *drawnChunk) (*tasks.Part, error) { return r.part(ctx, c, results) })
 	r.report.float64s = r.engine.atoms.Float64()
 	r.report.RecallSummary, err = tasks.Recall(ctx, r.compare, parts, r.note)
 	var of *tasks.AnswersError
 	if errors.As(err, &of) {
-		return inAnswers(r.in.answers.name, of)
+		return inAnswers(r.answersIn.name, of)
 	}
 	return err
 }
@@ -309,7 +274,7 @@ func (r *recall) note(c *tasks.Compared) error {
 
 // drawn are the queries to compare, with what each asks for.
 func (r *recall) drawn(src *queryChunks) *drawnQueries {
-	d := &drawnQueries{app: r.app, source: src, doing: "comparing", answers: r.in.answers, atoms: r.in.atoms, total: r.report.Answers, sample: r.flags.sample, goals: r.goals}
+	d := &drawnQueries{app: r.app, source: src, doing: "comparing", answers: r.answersIn, atoms: r.vectors, total: r.report.Answers, sample: r.flags.sample, goals: r.goals}
 	if r.flags.excludeSelf {
 		d.selves = func(rows *queryRows, first int64) error { return rows.checkSelves(r.engine.atoms, first) }
 	}
@@ -341,7 +306,7 @@ func (r *recall) part(ctx context.Context, of *drawnChunk, results *othersAnswer
 	}
 	resp, err := r.engine.Search(ctx, req)
 	if err != nil {
-		return nil, r.located(err, part.Stated)
+		return nil, r.queries.located(err, func(j int) int64 { return part.Stated[j].Query })
 	}
 	part.Proven, part.Took = resp.Answers, resp.Took
 	return part, nil
@@ -354,15 +319,6 @@ func inAnswers(answers string, err *tasks.AnswersError) error {
 		return fmt.Errorf("%s: %w; give the metric of the answers as --metric, or answers without scores", answers, err)
 	}
 	return fmt.Errorf("%s: %w", answers, err)
-}
-
-// located adds the file and its row to an error of the engine.
-func (r *recall) located(err error, answers []dataset.Result) error {
-	var e *batch.RequestError
-	if !errors.As(err, &e) || e.Query < 0 {
-		return err
-	}
-	return fmt.Errorf("%s: row %d (0-based): %w", r.in.queries.name, answers[e.Query].Query, e.Err)
 }
 
 // print reports the comparison and writes the file of --missed.

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"thresher/dataset"
 	"thresher/internal/cli"
 	"thresher/internal/cli/clitest"
@@ -53,7 +55,7 @@ func TestReport(t *testing.T) {
 	if a.Hardness != nil && in != want.Queries {
 		t.Errorf("groups of %d queries: %+v", in, a.Hardness)
 	}
-	if len(a.Missed) != maxMisses || a.Missed[0].Recall >= 1 || len(a.Missed[0].Lacked) == 0 || a.Missed[0].Lacked[0].Rank != 1 || len(a.Missed[0].Instead) == 0 {
+	if len(a.Missed) != 5 || a.Missed[0].Recall >= 1 || len(a.Missed[0].Lacked) == 0 || a.Missed[0].Lacked[0].Rank != 1 || len(a.Missed[0].Instead) == 0 {
 		t.Errorf("missed: %+v", a.Missed)
 	}
 	if f.Search.Guarantees["certain"]+f.Search.Guarantees["exact"] != 200 || f.Search.Read <= 0 || f.Search.Seconds <= 0 {
@@ -67,6 +69,68 @@ func TestReport(t *testing.T) {
 	sampled := recallOf(t, append(files, "--answers", worse, "--sample", "50")...)
 	if f := reportOf(t, append(files, "--answers", worse, "--sample", "50")...); f.Sampled != 50 || f.Answers[0].Recall != sampled.Recall {
 		t.Errorf("of 50: %+v, recall %v", f.Answers[0].RecallReport, sampled.Recall)
+	}
+}
+
+// TestReportFiguresAreThePage: a page made of the figures that --json prints is the page, so that neither says what the other
+// does not.
+func TestReportFiguresAreThePage(t *testing.T) {
+	dir := t.TempDir()
+	atoms, queries, answers := searched(t, dir)
+	worse := worsen(t, atoms, queries, answers, filepath.Join(dir, "worse.jsonl"), 4)
+	out := filepath.Join(dir, "r.html")
+	for _, method := range []string{"certain", "exact", "auto"} {
+		f := reportOf(t, "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", answers+","+worse, "--seconds", ".5,2", "--method", method, "--out", out, "--overwrite")
+		var page bytes.Buffer
+		if err := report.Write(&page, &f); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(clitest.ReadFile(t, out)), page.String()); diff != "" {
+			t.Errorf("%s (-page +of its figures):\n%s", method, diff)
+		}
+	}
+}
+
+// TestReportRefuses: what does not fit together is named, before a page is written.
+func TestReportRefuses(t *testing.T) {
+	dir := t.TempDir()
+	atoms, queries, answers := searched(t, dir)
+	outside := rewrite(t, answers, filepath.Join(dir, "outside.jsonl"), func(j int, r *dataset.Result) {
+		if j == 17 {
+			r.Rows[2] = 60
+		}
+	})
+	empty := clitest.WriteFile(t, dir, "empty.jsonl", nil)
+	gaps := clitest.WriteFile(t, dir, "gaps.jsonl", []byte(`{"query":0,"ids":[1]}`+"\n"+`{"query":2,"ids":[1]}`+"\n"))
+	header := clitest.WriteFile(t, dir, "header.csv", []byte("x0,x1,x2,x3,x4,x5,x6,x7,x8,x9,x10,x11\n"))
+	out := filepath.Join(dir, "r.html")
+	for _, c := range []struct {
+		name                    string
+		vectors, queries, given string
+		more                    []string
+		want                    []string
+	}{
+		{"no file of answers", atoms, queries, filepath.Join(dir, "none.npz"), nil, []string{"none.npz", "no such file"}},
+		{"an empty file of answers", atoms, queries, empty, nil, []string{"empty.jsonl", "empty"}},
+		{"answers with gaps", atoms, queries, gaps, nil, []string{"gaps.jsonl", "answer 1", "query 2"}},
+		{"another k", atoms, queries, answers, []string{"-k", "4"}, []string{"-k 4", "r.jsonl", "3 vectors"}},
+		{"another metric", atoms, queries, answers, []string{"--metric", "l2"}, []string{"r.jsonl", "inner products", "l2", "--metric"}},
+		{"rows of another file", atoms, queries, outside, nil, []string{"outside.jsonl", "query 17", "rank 3", "[0, 60)"}},
+		{"fewer queries", atoms, vectorFile(t, dir, "fewer.npy", 2, 199, 12), answers, nil, []string{"200 answers", "199 queries", "fewer.npy"}},
+		{"another dimension", atoms, vectorFile(t, dir, "wide.npy", 2, 200, 13), answers, nil, []string{"12", "13", "wide.npy"}},
+		{"no queries", atoms, header, answers, nil, []string{"header.csv"}},
+		{"an empty file of queries", atoms, empty, answers, nil, []string{"empty.jsonl", "empty"}},
+		{"no such column", atoms, queries, answers, []string{"--show", "title"}, []string{"--show", "columns"}},
+		{"no metric", atoms, queries, answers, []string{"--metric", ""}, []string{"--metric"}},
+		{"an id column that there is not", atoms, queries, answers, []string{"--ids", "sku"}, []string{"sku"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			args := append([]string{"report", "--vectors", c.vectors, "--queries", c.queries, "--answers", c.given, "--metric", "ip", "--out", out}, c.more...)
+			thresher(t, args...).WantError(t, c.want...)
+			if _, err := os.Stat(out); err == nil {
+				t.Error("a page was written")
+			}
+		})
 	}
 }
 

@@ -91,6 +91,14 @@ them answers may have, --filter-column NAME of each query by itself (docs/filter
 // are never wrong, unless another method is asked for.
 const certainByDefault = string(batch.Certain)
 
+// certainMethod is the method of these verbs.
+func (a *app) certainMethod() batch.Method {
+	if a.Config.Origin("method").Kind == config.FromDefault {
+		return batch.Certain
+	}
+	return batch.Method(a.Config.Method)
+}
+
 const minScoreUsage = "return all vectors (with -k, the k best) that score at least this (distances: at most); each is missed with probability at most delta"
 
 // add defines the flags that search, certify and truth share.
@@ -228,8 +236,8 @@ func (a *app) runSearch(ctx context.Context, f *searchFlags) (err error) {
 	if f.verb == certify {
 		s.certified = &certification{}
 	}
-	if f.verb != "search" && a.Config.Origin("method").Kind == config.FromDefault {
-		s.method = batch.Certain
+	if f.verb != "search" {
+		s.method = a.certainMethod()
 	}
 	if err := f.checkTruth(a.Config, s.method); err != nil {
 		return err
@@ -360,10 +368,7 @@ func (s *search) prepare(ctx context.Context, queries dataset.Reader) error {
 	s.describe()
 	if s.candidates != nil {
 		ids := s.atoms.ids(s.in.atoms, s.flags.ids)
-		if err := ids.useIntegers(s.flags.integers); err != nil {
-			return err
-		}
-		err := s.decideIntegers(ctx, &answered{answers: s.in.candidates, ids: ids, n: s.atoms.N, dim: s.atoms.Dim, oracle: lazyOracle(s.atoms), queries: func() (dataset.Reader, error) {
+		err := s.decideIntegers(ctx, &answered{answers: s.in.candidates, ids: ids, said: s.flags.integers, n: s.atoms.N, dim: s.atoms.Dim, oracle: lazyOracle(s.atoms), queries: func() (dataset.Reader, error) {
 			return s.in.queries.openQueries(s.flags.queriesColumn, s.flags.beside()...)
 		}})
 		if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -47,6 +48,18 @@ func (o *othersAnswers) read() (dataset.Result, error) {
 		return r, fmt.Errorf("%s: query %d: %w", o.in.name, r.Query, err)
 	}
 	return r, nil
+}
+
+// surveyWanted counts the answers of a file and returns the length of the longest, and how many vectors of each are
+// wanted: k or, if that is 0, as many as the longest has.
+func surveyWanted(ctx context.Context, in input, k int) (count int64, longest, wanted int, err error) {
+	if count, longest, err = surveyAnswers(ctx, in, 0); err != nil {
+		return 0, 0, 0, err
+	}
+	if k > longest {
+		return 0, 0, 0, fmt.Errorf("-k %d: the longest answer of %s has %d vectors", k, in.name, longest)
+	}
+	return count, longest, cmp.Or(k, longest), nil
 }
 
 // surveyAnswers counts the answers of a file and returns k or, if that is 0, the length of the

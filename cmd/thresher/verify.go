@@ -169,34 +169,21 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 	if err := f.filter.parse(); err != nil {
 		return err
 	}
-	atoms, err := a.openVectors(ctx, "vectors", f.atoms)
+	vectors, err := a.openVectors(ctx, "vectors", f.atoms)
 	if err != nil {
 		return err
 	}
-	defer atoms.remove()
-	atoms.ids, atoms.except = f.ids, append(f.columns(), f.filter.columns()...)
-	in, err := a.openVectors(ctx, "queries", f.queries)
+	in, err := a.openJudged(ctx, &f.vectorFlags, vectors, f.ids, append(f.columns(), f.filter.columns()...))
 	if err != nil {
 		return err
 	}
-	defer in.remove()
-	in.except = f.filter.columns()
-	if in, err = atoms.alike(in, f.atomsColumn); err != nil {
-		return err
-	}
-	queries, err := in.openQueries(f.queriesColumn, append(f.columns(), f.ids)...)
-	if err != nil {
-		return err
-	}
-	defer queries.Close()
-
-	v := &verification{app: a, flags: f, inAtoms: atoms}
-	v.report.QueryColumns = dataset.LayoutOf(queries).String()
-	if v.in, err = a.openInput(ctx, "answers", f.answers); err != nil {
+	defer in.close()
+	v := &verification{app: a, flags: f, inAtoms: in.vectors}
+	v.report.QueryColumns = dataset.LayoutOf(in.rows).String()
+	if v.in, err = in.answers(ctx, a, f.answers); err != nil {
 		return err
 	}
 	defer v.in.remove()
-	v.in.queries = in.asked(ctx, queries, f.queriesColumn, append(f.columns(), f.ids)...)
 	if f.certificates != "" {
 		if v.certificates, err = a.openInput(ctx, "certificates", f.certificates); err != nil {
 			return err
@@ -209,27 +196,22 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 		}
 		defer v.exclude.remove()
 	}
-	closeAtoms, err := v.loadOracle(ctx, atoms, queries.Dim(), in)
+	closeAtoms, err := v.loadOracle(ctx, in.vectors, in.rows.Dim(), in.queries)
 	if err != nil {
 		return err
 	}
 	defer closeAtoms()
-	if err := v.atoms.useIntegers(f.integers); err != nil {
-		return err
-	}
-	err = a.decideIntegers(ctx, &answered{answers: v.in, ids: &v.atoms, n: v.n, dim: v.dim, oracle: func() (*verify.Oracle, error) { return v.oracle, nil }, queries: func() (dataset.Reader, error) {
-		return in.openQueries(f.queriesColumn, append(f.columns(), f.ids)...)
-	}})
-	if err != nil {
+	oracle := func() (*verify.Oracle, error) { return v.oracle, nil }
+	if err := a.decideIntegers(ctx, &answered{answers: v.in, ids: &v.atoms, said: f.integers, n: v.n, dim: v.dim, oracle: oracle, queries: in.reopened}); err != nil {
 		return err
 	}
 	if err := v.survey(ctx); err != nil {
 		return err
 	}
-	if v.request.Filter, err = f.filter.rows(ctx, a, atoms, f.atomsColumn, v.layout, v.n); err != nil {
+	if v.request.Filter, err = f.filter.rows(ctx, a, in.vectors, f.atomsColumn, v.layout, v.n); err != nil {
 		return err
 	}
-	if v.goals, err = a.openGoals(ctx, &f.goalFlags, in, v.exclude, v.report.Queries, v.request.K, v.metric); err != nil {
+	if v.goals, err = a.openGoals(ctx, &f.goalFlags, in.queries, v.exclude, v.report.Queries, v.request.K, v.metric); err != nil {
 		return err
 	}
 	if v.goals != nil {
@@ -240,7 +222,7 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 			return err
 		}
 	}
-	if err := v.check(ctx, v.chunksOf(in, queries).forAnswers(v.longest)); err != nil {
+	if err := v.check(ctx, v.chunksOf(in.queries, in.rows).forAnswers(v.longest)); err != nil {
 		return err
 	}
 	return v.print()

@@ -24,6 +24,16 @@ func scaleAxis(a *gonum.Axis, lo, hi float64, log bool) {
 	a.Min, a.Max = at[0], at[len(at)-1]
 }
 
+// nameAxis ticks an axis at 0, 1, .. with names.
+func nameAxis(a *gonum.Axis, names []string) {
+	ticks := make(gonum.ConstantTicks, len(names))
+	for i, name := range names {
+		ticks[i] = gonum.Tick{Value: float64(i), Label: name}
+	}
+	a.Tick.Marker = ticks
+	a.Min, a.Max = -.3, float64(len(names))-.7
+}
+
 // steps returns a few multiples of 1, 2 or 5 times a power of ten, from the last at most lo
 // to the first at least hi.
 func steps(lo, hi float64) []float64 {

@@ -12,6 +12,8 @@ type Chart struct {
 	Title, XLabel, YLabel string
 	// A logarithmic axis requires positive X, or Mean.
 	LogX, LogY bool
+	// XNames, if not nil, are the labels of the places 0, 1, .. of the horizontal axis, which is not logarithmic then.
+	XNames []string
 	// FitY lets the vertical axis begin at the lowest value in place of 0.
 	FitY   bool
 	Series []Series

@@ -75,8 +75,8 @@ func shade(x float64) color.NRGBA {
 	return color.NRGBA{part(from.R, to.R), part(from.G, to.G), part(from.B, to.B), 255}
 }
 
-// draw fills a canvas: the chart on the left, the legend to the right of it.
-func (c *Chart) draw(canvas draw.Canvas) error {
+// draw fills a canvas: the chart on the left with the legend to the right of it, or the chart above its legend.
+func (c *Chart) draw(canvas draw.Canvas, above bool) error {
 	if c.Heat != nil {
 		return c.Heat.draw(canvas, c)
 	}
@@ -104,7 +104,16 @@ func (c *Chart) draw(canvas draw.Canvas) error {
 			return err
 		}
 	}
-	scaleAxis(&p.X, p.X.Min, p.X.Max, c.LogX) // gonum has widened them to the added series
+	if c.XNames != nil {
+		nameAxis(&p.X, c.XNames)
+		place := (canvas.Max.X - canvas.Min.X - 50) / vg.Length(len(c.XNames)) // beside the labels of the other axis
+		// In the fonts of some readers letters are wider.
+		for font := &p.X.Tick.Label.Font; font.Size > 5 && widest(&p.X.Tick.Label, c.XNames) > .85*place; {
+			font.Size -= .5
+		}
+	} else {
+		scaleAxis(&p.X, p.X.Min, p.X.Max, c.LogX) // gonum has widened them to the added series
+	}
 	lowest := p.Y.Min
 	switch {
 	case c.LogY:
@@ -115,15 +124,24 @@ func (c *Chart) draw(canvas draw.Canvas) error {
 	}
 	scaleAxis(&p.Y, lowest, p.Y.Max, c.LogY)
 
-	const above = 24 // between the canvas's upper edge and the legend
-	for legend.TextStyle.Font.Size > 5 && legend.Rectangle(canvas).Size().Y > canvas.Max.Y-canvas.Min.Y-above {
+	if above {
+		size := legend.Rectangle(canvas).Size()
+		legend.Top = false
+		area := draw.Crop(canvas, 0, 0, size.Y+8, 0)
+		p.Title.Text = wrapped(p.Title.TextStyle, c.Title, area.Max.X-area.Min.X)
+		p.Draw(c.drawLabels(p, area))
+		legend.Draw(canvas)
+		return nil
+	}
+	const margin = 24 // between the canvas's upper edge and the legend
+	for legend.TextStyle.Font.Size > 5 && legend.Rectangle(canvas).Size().Y > canvas.Max.Y-canvas.Min.Y-margin {
 		legend.TextStyle.Font.Size -= .5 // many series: the next chart begins below
 	}
 	beside := legend.Rectangle(canvas).Size().X + 12
 	area := draw.Crop(canvas, 0, -beside, 0, 0)
 	p.Title.Text = wrapped(p.Title.TextStyle, c.Title, area.Max.X-area.Min.X)
 	p.Draw(c.drawLabels(p, area))
-	side := draw.Crop(canvas, canvas.Max.X-canvas.Min.X-beside+12, 0, 0, -above)
+	side := draw.Crop(canvas, canvas.Max.X-canvas.Min.X-beside+12, 0, 0, -margin)
 	legend.Draw(side)
 	return nil
 }

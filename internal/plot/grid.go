@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"image/color"
 	"math"
+	"strconv"
 	"strings"
 
 	gonum "gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -44,11 +46,11 @@ func (g *Grid) check() error {
 	return nil
 }
 
-// size is the width and height of the picture.
+// size is the width and height of the picture, in which rows are no lower than small letters.
 func (g *Grid) size() (w, h vg.Length) {
-	side := vg.Length(len(g.Names)) * .55 * vg.Inch
-	side = min(max(side, 2.4*vg.Inch), 9*vg.Inch)
-	return side + 2.4*vg.Inch, side + 2.0*vg.Inch
+	k := vg.Length(len(g.Names))
+	side := min(max(k*.55*vg.Inch, 2.4*vg.Inch), max(9*vg.Inch, k*6))
+	return side + 2.4*vg.Inch, side + 1.2*vg.Inch
 }
 
 // Dims, Z, X and Y are of plotter.GridXYZ: the first arm is at the top left.
@@ -100,25 +102,48 @@ func short(name string) string {
 	return string(letters[:most-2]) + ".."
 }
 
+// draw fills a canvas. Rows have the names of their arms beside them, and columns below if all names fit there, else numbers
+// that the rows have too.
 func (g *Grid) draw(canvas draw.Canvas) error {
 	p := gonum.New()
-	p.Title.Text, p.Title.Padding = g.Title, 8
-	p.X.Label.Text, p.Y.Label.Text = "blue: the row wins, orange: the column; below the share: duels", ""
+	for _, f := range []*font.Font{&p.Title.TextStyle.Font, &p.X.Label.TextStyle.Font, &p.X.Tick.Label.Font, &p.Y.Tick.Label.Font} {
+		f.Variant, f.Size = "Sans", 9
+	}
+	p.Title.TextStyle.Font.Size, p.Title.Padding = 11, 8
+	p.X.Tick.Length, p.X.LineStyle.Width, p.X.Padding = 0, 0, 2
+	p.Y.Tick.Length, p.Y.LineStyle.Width, p.Y.Padding = 0, 0, 2
 	k := len(g.Names)
-	across, down := make(gonum.ConstantTicks, k), make(gonum.ConstantTicks, k)
+	width, height := canvas.Max.X-canvas.Min.X, canvas.Max.Y-canvas.Min.Y
+	style := &p.Y.Tick.Label
+	if cell := (height - 80) / vg.Length(k); cell < 12 {
+		style.Font.Size = .75 * cell
+		p.X.Tick.Label.Font.Size = max(5, style.Font.Size)
+	}
+	names := make([]string, k)
 	for i, name := range g.Names {
-		across[i] = gonum.Tick{Value: float64(i), Label: short(name)}
-		down[i] = gonum.Tick{Value: float64(k - 1 - i), Label: short(name)}
+		names[i] = short(name)
+	}
+	cell := (width - widest(style, names) - 20) / vg.Length(k)
+	below, step := names, 1
+	if widest(&p.X.Tick.Label, names) > cell-3 {
+		below = make([]string, k)
+		for i := range names {
+			below[i] = strconv.Itoa(i + 1)
+			names[i] = below[i] + "  " + names[i]
+		}
+		cell = (width - widest(style, names) - 20) / vg.Length(k)
+		step = max(1, int(math.Ceil(float64((widest(&p.X.Tick.Label, below)+3)/cell))))
+	}
+	across, down := make(gonum.ConstantTicks, 0, k), make(gonum.ConstantTicks, k)
+	for i := range k {
+		down[i] = gonum.Tick{Value: float64(k - 1 - i), Label: names[i]}
+		if i%step == 0 {
+			across = append(across, gonum.Tick{Value: float64(i), Label: below[i]})
+		}
 	}
 	p.X.Tick.Marker, p.Y.Tick.Marker = across, down
-	p.X.Tick.Label.Rotation, p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = math.Pi/4, draw.XRight, draw.YTop
-	size := vg.Length(min(10, max(4, 600/k)))
-	p.Title.TextStyle.Font.Variant, p.Title.TextStyle.Font.Size = "Sans", 11
-	p.X.Label.TextStyle.Font.Variant, p.X.Label.TextStyle.Font.Size = "Sans", 9
-	for _, a := range []*gonum.Axis{&p.X, &p.Y} {
-		a.Tick.Label.Font.Variant, a.Tick.Label.Font.Size = "Sans", min(size, 9)
-		a.Tick.Length, a.LineStyle.Width = 0, 0
-	}
+	p.Title.Text = wrapped(p.Title.TextStyle, g.Title, width)
+	p.X.Label.Text = wrapped(p.X.Label.TextStyle, "blue: the row wins, orange: the column; below the share: duels", cell*vg.Length(k))
 	cells := plotter.NewHeatMap(g, shades{})
 	cells.Min, cells.Max, cells.NaN = 0, 1, color.NRGBA{225, 225, 225, 255}
 	p.Add(cells)
@@ -130,6 +155,14 @@ func (g *Grid) draw(canvas draw.Canvas) error {
 	}
 	p.Draw(canvas)
 	return nil
+}
+
+// widest is the width of the widest text.
+func widest(style *draw.TextStyle, texts []string) (width vg.Length) {
+	for _, text := range texts {
+		width = max(width, style.Width(text))
+	}
+	return width
 }
 
 // write adds the share and the number of duels to each cell.

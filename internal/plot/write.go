@@ -52,11 +52,22 @@ func Encode(name string, charts ...Chart) ([]byte, error) {
 	return encode(name, width, vg.Length(len(charts))*height, func(whole draw.Canvas) error {
 		tiles := draw.Tiles{Rows: len(charts), Cols: 1, PadY: 12, PadTop: 8, PadBottom: 8, PadLeft: 8, PadRight: 8}
 		for i := range charts {
-			if err := charts[i].draw(tiles.At(whole, 0, i)); err != nil {
+			if err := charts[i].draw(tiles.At(whole, 0, i), false); err != nil {
 				return fmt.Errorf("plot: chart %q: %w", charts[i].Title, err)
 			}
 		}
 		return nil
+	})
+}
+
+// EncodePanel returns one chart as SVG that is legible on a screen as narrow as a phone's: the legend is below it.
+func EncodePanel(c Chart) ([]byte, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	const width, height, line = 4.2 * vg.Inch, 2.7 * vg.Inch, 13
+	return encode("panel.svg", width, height+vg.Length(len(c.Series))*line, func(whole draw.Canvas) error {
+		return c.draw(draw.Crop(whole, 8, -10, 8, -8), true)
 	})
 }
 
@@ -96,6 +107,9 @@ func encode(name string, width, height vg.Length, paint func(draw.Canvas) error)
 	var file bytes.Buffer
 	if _, err := canvas.WriteTo(&file); err != nil {
 		return nil, fmt.Errorf("plot: %s: %w", name, err)
+	}
+	if _, ok := canvas.(*vgsvg.Canvas); ok {
+		return compact(file.Bytes()), nil
 	}
 	return file.Bytes(), nil
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"html/template"
-	"math"
 
 	"thresher/internal/plot"
 	"thresher/verify"
@@ -17,46 +16,57 @@ type picture struct {
 }
 
 // draw draws a chart as SVG to stand within a page.
-func draw(text string, c plot.Chart) (picture, error) {
-	svg, err := plot.Encode("chart.svg", c)
+func draw(text string, c plot.Chart) (*picture, error) {
+	svg, err := plot.EncodePanel(c)
 	if err != nil {
-		return picture{}, err
+		return nil, err
 	}
 	if at := bytes.Index(svg, []byte("<svg")); at > 0 { // without the declaration of a file of its own
 		svg = svg[at:]
 	}
 	svg = bytes.Replace(svg, []byte("<svg"), []byte(`<svg aria-hidden="true" focusable="false"`), 1)
-	return picture{SVG: template.HTML(svg), Text: text}, nil //nolint:gosec // our own drawing; names in it are escaped
+	return &picture{SVG: template.HTML(svg), Text: text}, nil //nolint:gosec // our own drawing; names in it are escaped
 }
 
-// byRank is the recall of all answers at the ranks.
-func (f *Figures) byRank() (picture, error) {
-	c := plot.Chart{Title: "Recall by rank, with 95% intervals", XLabel: "rank among the true neighbours", YLabel: "share found", FitY: true, LogX: f.maxK() > 10}
+// byRank is the recall of all answers at the ranks; no picture without answers.
+func (f *Figures) byRank() (*picture, error) {
+	if len(f.Answers) == 0 {
+		return nil, nil
+	}
+	c := plot.Chart{Title: "Recall by rank", XLabel: "rank among the true neighbours", YLabel: "share of them found", FitY: true}
 	for i := range f.Answers {
 		a := &f.Answers[i]
 		s := plot.Series{Name: short(a.Name)}
-		for _, b := range a.Ranks {
+		for at, b := range a.Ranks {
+			if at == len(c.XNames) {
+				c.XNames = append(c.XNames, interval(b.From, b.To))
+			}
 			if b.Wanted == 0 {
 				continue
 			}
 			share := 1 - float64(b.Missed)/float64(b.Wanted)
 			low, high := verify.ShareInterval(share, a.Queries)
-			s.X = append(s.X, math.Sqrt(float64(b.From)*float64(b.To)))
+			s.X = append(s.X, float64(at))
 			s.Mean, s.Low, s.High = append(s.Mean, share), append(s.Low, low), append(s.High, high)
 		}
-		c.Series = append(c.Series, s)
+		if s.X != nil {
+			c.Series = append(c.Series, s)
+		}
 	}
-	return draw("The share of the true neighbours of each rank that the answers have.", c)
+	return draw("How often the answers have the nearest true neighbour, those of the next ranks, and so on. The bands are 95% intervals.", c)
 }
 
 // byHardness is the recall of all answers by how hard the queries are; no picture if that is not known.
 func (f *Figures) byHardness() (*picture, error) {
-	c := plot.Chart{Title: "Recall by how hard a query is, with 95% intervals", XLabel: "vectors left after the first look (median of a fifth of the queries)", YLabel: "recall", FitY: true, LogX: true}
+	c := plot.Chart{Title: "Recall by how hard a query is", XLabel: "vectors left after the first look", YLabel: "recall", FitY: true}
 	for i := range f.Answers {
 		a := &f.Answers[i]
 		s := plot.Series{Name: short(a.Name)}
-		for _, g := range a.Hardness {
-			s.X = append(s.X, math.Sqrt(float64(max(g.From, 1))*float64(max(g.To, 1))))
+		for at, g := range a.Hardness {
+			if at == len(c.XNames) {
+				c.XNames = append(c.XNames, interval(g.From, g.To))
+			}
+			s.X = append(s.X, float64(at))
 			s.Mean, s.Low, s.High = append(s.Mean, g.Recall), append(s.Low, g.Low), append(s.High, g.High)
 		}
 		if s.X != nil {
@@ -66,27 +76,28 @@ func (f *Figures) byHardness() (*picture, error) {
 	if c.Series == nil {
 		return nil, nil
 	}
-	p, err := draw("A query is called hard if many vectors are left after the first look, because they score nearly as much as its neighbours.", c)
-	return &p, err
+	return draw("From the easiest fifth of the queries, on the left, to the hardest: a query is hard if many vectors score nearly as much as its neighbours, so that a first look at part of their coordinates leaves many. The bands are 95% intervals.", c)
 }
 
-// funnel is how many vectors were left as more was read.
-func (f *Figures) funnel() (picture, error) {
-	c := plot.Chart{Title: "Vectors left for a query", XLabel: "coordinates read of a vector", YLabel: "vectors left", LogY: true}
-	half, hardest := plot.Series{Name: "half of the queries"}, plot.Series{Name: "hardest tenth", Kind: plot.Reference}
-	read := 0 // more by looks than there are coordinates, if the rotation made some
-	for _, s := range f.Search.Funnel {
-		read = max(read, s.Coordinates)
-		half.X, half.Mean = append(half.X, float64(read)), append(half.Mean, float64(max(s.Left.Median, 1)))
-		hardest.X, hardest.Mean = append(hardest.X, float64(read)), append(hardest.Mean, float64(max(s.Left.High, 1)))
+// funnel is how many vectors each step read; no picture of a dense scan.
+func (f *Figures) funnel() (*picture, error) {
+	if !f.Search.looked() {
+		return nil, nil
+	}
+	c := plot.Chart{Title: "Vectors read for a query", XLabel: "step", YLabel: "vectors (logarithmic)", LogY: true}
+	half, hardest := plot.Series{Name: "median of the queries"}, plot.Series{Name: "a tenth of the queries read as many or more", Kind: plot.Reference}
+	for at, s := range f.Search.Funnel {
+		c.XNames = append(c.XNames, s.Name)
+		half.X, half.Mean = append(half.X, float64(at)), append(half.Mean, float64(max(s.Vectors.Median, 1)))
+		hardest.X, hardest.Mean = append(hardest.X, float64(at)), append(hardest.Mean, float64(max(s.Vectors.High, 1)))
 	}
 	c.Series = []plot.Series{half, hardest}
-	return draw("How few vectors are left after looking at some coordinates of all: only those are read further.", c)
+	return draw("Each step reads only the vectors that the step before it could not rule out.", c)
 }
 
 // byTime is recall against the time a query of everything that states one; no picture if nothing but the search does.
 func (f *Figures) byTime() (*picture, error) {
-	c := plot.Chart{Title: "Recall against the time of a query", XLabel: "ms a query", YLabel: "recall", FitY: true, LogX: true}
+	c := plot.Chart{Title: "Recall against the time of a query", XLabel: "milliseconds a query (logarithmic)", YLabel: "recall", FitY: true, LogX: true}
 	add := func(name string, seconds, recall float64) {
 		c.Series = append(c.Series, plot.Series{Name: name, Kind: plot.Marks, X: []float64{seconds * 1e3}, Mean: []float64{recall}})
 	}
@@ -105,22 +116,20 @@ func (f *Figures) byTime() (*picture, error) {
 	if len(c.Series) < 2 {
 		return nil, nil
 	}
-	p, err := draw(fmt.Sprintf("Up and to the left is better. thresher and the dense scan were timed here, turn by turn, in parts of %d queries; other times are what the files or the user state.", f.Search.Part), c)
-	return &p, err
+	return draw(fmt.Sprintf("Up and to the left is better. thresher and the dense scan, which compares a query with every vector, find all true neighbours; they were timed here, turn by turn, in parts of %d %s. Other times are what the files or the user state.", f.Search.Part, plural(int64(f.Search.Part), "query", "queries")), c)
 }
 
-// maxK is the greatest k of answers.
-func (f *Figures) maxK() int {
-	k := 0
-	for i := range f.Answers {
-		k = max(k, f.Answers[i].RecallSummary.K)
+// interval words numbers from one to another.
+func interval(from, to int) string {
+	if from == to {
+		return count(int64(from))
 	}
-	return k
+	return count(int64(from)) + "–" + count(int64(to))
 }
 
 // short cuts a name that would leave no room for the plot beside it.
 func short(name string) string {
-	const most = 24
+	const most = 36
 	if letters := []rune(name); len(letters) > most {
 		return ".." + string(letters[len(letters)-most+2:])
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // Version is that of the form of the figures as JSON.
-const Version = 1
+const Version = 2
 
 // Figures are what a report says.
 type Figures struct {
@@ -50,17 +50,18 @@ type Search struct {
 	DenseSeconds float64 `json:"dense_seconds_per_query,omitempty"`
 	Part         int     `json:"part"`
 	BuildSeconds float64 `json:"build_seconds"` // of codes, once, before the first query
-	// Funnel is how many vectors were left as more coordinates of each had been read, from all vectors to the answer.
-	// It has three entries, none of a look, if the search was a dense scan.
+	// Funnel is how many vectors each step of the search read, from a first look at all of them to the answer. It has two
+	// entries, none of a look, if the search was a dense scan.
 	Funnel []Stage `json:"funnel"`
 }
 
-// Stage is a state of an elimination.
+// Stage is a step of an elimination.
 type Stage struct {
-	Name        string `json:"name"`
-	Coordinates int    `json:"coordinates"` // read of each vector that is left, at most
-	// Left are the vectors that are left: the median of the queries, what a tenth of them are below, and above.
-	Left Spread `json:"left"`
+	Name string `json:"name"`
+	// Coordinates are those that it has read of a vector at its end, at most: codes of them in a look, else themselves.
+	Coordinates int `json:"coordinates"`
+	// Vectors are those that it reads: the median of the queries, what a tenth of them are below, and above.
+	Vectors Spread `json:"vectors"`
 }
 
 // Spread is a median with deciles.
@@ -122,9 +123,9 @@ type Shown struct {
 // groups is the number of groups by hardness.
 const groups = 5
 
-// Hardness divides queries by how many vectors were left after the first look of each: the numbers of the queries of
+// hardness divides queries by how many vectors were left after the first look of each: the numbers of the queries of
 // each group, easiest first. It is nil if that does not tell the queries apart.
-func Hardness(certificates []batch.Certificate) [][]int {
+func hardness(certificates []batch.Certificate) [][]int {
 	order := make([]int, 0, len(certificates))
 	for j := range certificates {
 		if len(certificates[j].Looks) > 0 {
@@ -145,9 +146,10 @@ func Hardness(certificates []batch.Certificate) [][]int {
 	return all
 }
 
-// Funnel returns how the elimination of queries over n vectors of a dimension went, to k answers each.
-func Funnel(certificates []batch.Certificate, n, dim, k int) []Stage {
-	stages := []Stage{{Name: "all vectors", Left: Spread{n, n, n}}}
+// funnelOf returns how the elimination of queries over n vectors of a dimension went, to k answers each.
+func funnelOf(certificates []batch.Certificate, n, dim, k int) []Stage {
+	var stages []Stage
+	vectors := Spread{n, n, n}
 	for at := 0; ; at++ {
 		width, left := 0, []int{}
 		for j := range certificates {
@@ -160,19 +162,24 @@ func Funnel(certificates []batch.Certificate, n, dim, k int) []Stage {
 		if 2*len(left) <= len(certificates) { // most queries had no such look
 			break
 		}
-		stages = append(stages, Stage{Name: ordinal(at) + " look", Coordinates: width, Left: spread(left)})
+		// The rotation may make more coordinates than there were.
+		stages = append(stages, Stage{Name: ordinal(at) + lookSuffix, Coordinates: min(width, dim), Vectors: vectors})
+		vectors = spread(left)
 	}
 	scored := make([]int, len(certificates))
 	for j := range certificates {
 		scored[j] = certificates[j].RowsScored
 	}
 	return append(stages,
-		Stage{Name: "scored in full", Coordinates: dim, Left: spread(scored)},
-		Stage{Name: "the answer", Coordinates: dim, Left: Spread{k, k, k}})
+		Stage{Name: "scored exactly", Coordinates: dim, Vectors: spread(scored)},
+		Stage{Name: "the answer", Coordinates: dim, Vectors: Spread{k, k, k}})
 }
 
 // looked reports whether there were looks before vectors were scored.
-func (s *Search) looked() bool { return len(s.Funnel) > 3 }
+func (s *Search) looked() bool { return len(s.Funnel) > 2 }
+
+// lookSuffix ends the names of looks, of all steps.
+const lookSuffix = " look"
 
 // ordinal words a place from 0.
 func ordinal(at int) string {

@@ -2,7 +2,6 @@ package report
 
 import (
 	_ "embed"
-	"fmt"
 	"html/template"
 	"io"
 )
@@ -11,9 +10,10 @@ import (
 var pageText string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"percent": percent, "count": count, "duration": duration, "score": func(x float64) string { return fmt.Sprintf("%.5g", x) },
-	"image": func(uri string) template.URL { return template.URL(uri) }, //nolint:gosec // made by Picture
-	"wide":  func(s Spread, n int64) string { return fmt.Sprintf("%.2f%%", 100*float64(s.Median)/float64(max(n, 1))) },
+	"percent": percent, "count": count, "duration": duration, "score": score, "scoreWord": scoreWord,
+	"vectors": func(n int) string { return count(int64(n)) },
+	"image":   func(uri string) template.URL { return template.URL(uri) }, //nolint:gosec // made by the caller of Write
+	"share":   func(s Spread, n int64) string { return percent(float64(s.Median) / float64(max(n, 1))) },
 }).Parse(pageText))
 
 // view is what the page shows.
@@ -38,26 +38,14 @@ func Write(w io.Writer, f *Figures) error {
 	for i := range f.Answers {
 		v.Compared = append(v.Compared, compared{&f.Answers[i], f.Answers[i].why()})
 	}
-	if f.Search.looked() {
-		p, err := f.funnel()
-		if err != nil {
+	for _, p := range []struct {
+		to   **picture
+		draw func() (*picture, error)
+	}{{&v.ByRank, f.byRank}, {&v.ByHardness, f.byHardness}, {&v.ByTime, f.byTime}, {&v.Funnel, f.funnel}} {
+		var err error
+		if *p.to, err = p.draw(); err != nil {
 			return err
 		}
-		v.Funnel = &p
-	}
-	if len(f.Answers) > 0 {
-		p, err := f.byRank()
-		if err != nil {
-			return err
-		}
-		v.ByRank = &p
-	}
-	var err error
-	if v.ByHardness, err = f.byHardness(); err != nil {
-		return err
-	}
-	if v.ByTime, err = f.byTime(); err != nil {
-		return err
 	}
 	return page.Execute(w, v)
 }

@@ -23,7 +23,7 @@ func certificatesOf(left ...int) []batch.Certificate {
 
 // TestHardness: a fifth of the queries each, by what the first look left; nothing if that is the same of all.
 func TestHardness(t *testing.T) {
-	groups := Hardness(certificatesOf(9, 1, 8, 2, 7, 3, 6, 4, 5, 10))
+	groups := hardness(certificatesOf(9, 1, 8, 2, 7, 3, 6, 4, 5, 10))
 	want := [][]int{{1, 3}, {5, 7}, {8, 6}, {4, 2}, {0, 9}}
 	if len(groups) != len(want) {
 		t.Fatalf("%v, want %v", groups, want)
@@ -36,20 +36,20 @@ func TestHardness(t *testing.T) {
 	for name, c := range map[string][]batch.Certificate{
 		"all the same": certificatesOf(5, 5, 5, 5, 5, 5, 5, 5, 5, 5), "few": certificatesOf(1, 2, 3), "no looks": make([]batch.Certificate, 20),
 	} {
-		if got := Hardness(c); got != nil {
+		if got := hardness(c); got != nil {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
 }
 
-// TestFunnel: medians and deciles of what looks left, and no stage that most queries did not have.
+// TestFunnel: medians and deciles of what steps read, no look that most queries did not have, and no more coordinates than
+// there are.
 func TestFunnel(t *testing.T) {
 	c := certificatesOf(10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110)
 	c[0].Looks = append(c[0].Looks, batch.LookRecord{Width: 128, Survivors: 3})
-	got := Funnel(c, 1000, 96, 10)
+	got := funnelOf(c, 1000, 96, 10)
 	want := []Stage{
-		{"all vectors", 0, Spread{1000, 1000, 1000}}, {"first look", 64, Spread{20, 60, 100}},
-		{"scored in full", 96, Spread{10, 30, 50}}, {"the answer", 96, Spread{10, 10, 10}},
+		{"first look", 64, Spread{1000, 1000, 1000}}, {"scored exactly", 96, Spread{10, 30, 50}}, {"the answer", 96, Spread{10, 10, 10}},
 	}
 	if len(got) != len(want) {
 		t.Fatalf("%+v", got)
@@ -82,7 +82,7 @@ func figures() *Figures {
 		Vectors: Set{Name: "a.npy", Rows: 1000, Dim: 96}, Queries: Set{Name: "q.npy", Rows: 20}, Sampled: 20, Metric: "l2", K: 10,
 		Search: Search{
 			Method: batch.Certain, Promise: "certain: none wrong", Guarantees: map[batch.Guarantee]int64{batch.GuaranteeCertain: 20},
-			Read: .25, Seconds: 1e-4, DenseSeconds: 3e-4, Part: 20, Funnel: Funnel(certificatesOf(1, 2, 3, 4, 5, 6, 7, 8, 9, 10), 1000, 96, 10),
+			Read: .25, Seconds: 1e-4, DenseSeconds: 3e-4, Part: 20, Funnel: funnelOf(certificatesOf(1, 2, 3, 4, 5, 6, 7, 8, 9, 10), 1000, 96, 10),
 		},
 		Answers: []Answers{{
 			Name: `<b>"&.npz`, Seconds: 2e-5,
@@ -108,7 +108,7 @@ func TestWrite(t *testing.T) {
 	text := out.String()
 	for _, want := range []string{
 		"has 90% of the true 10 nearest neighbours of 20 queries against 1,000 vectors of 96 dimensions by Euclidean distance", "certain: none wrong",
-		"25% of the bytes", "3 times as fast", "80% to 95%", "15 of 20", "20 µs", "&lt;script&gt;alert(1)", "a &amp; b", "data:image/png;base64,AAAA", "nothing: the answer is short",
+		"25% of the bytes", "3 times faster", "80% to 95%", "15 of 20", "20 µs", "&lt;script&gt;alert(1)", "a &amp; b", "data:image/png;base64,AAAA", "nothing: the answer is short",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)

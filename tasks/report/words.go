@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"thresher/batch"
@@ -15,15 +16,46 @@ func Lead(f *Figures) string {
 	switch len(f.Answers) {
 	case 0:
 		return "The true " + best(f.K) + " of " + of + "."
-	case 1:
-		a := &f.Answers[0]
-		return fmt.Sprintf("%s has %s of the true %s of %s.", a.Name, percent(a.Recall), best(a.RecallSummary.K), of)
+	case 1, 2, 3:
+		var has []string
+		for i := range f.Answers {
+			a := &f.Answers[i]
+			has = append(has, fmt.Sprintf("%s has %s", a.Name, percent(a.Recall)))
+		}
+		return fmt.Sprintf("%s of the true %s of %s.", listed(has), best(f.wanted()), of)
 	}
-	return fmt.Sprintf("%d sets of answers, compared with the true neighbours of %s.", len(f.Answers), of)
+	low, high := 1., 0.
+	for i := range f.Answers {
+		low, high = min(low, f.Answers[i].Recall), max(high, f.Answers[i].Recall)
+	}
+	return fmt.Sprintf("%d sets of answers have from %s to %s of the true %s of %s.", len(f.Answers), percent(low), percent(high), best(f.wanted()), of)
 }
 
+// listed joins one text or more.
+func listed(texts []string) string {
+	if last := len(texts) - 1; last > 0 {
+		return strings.Join(texts[:last], ", ") + " and " + texts[last]
+	}
+	return texts[0]
+}
+
+// wanted is how many neighbours of a query all answers were compared with, 0 if that differs.
+func (f *Figures) wanted() int {
+	k := f.Answers[0].RecallSummary.K
+	for i := range f.Answers {
+		if f.Answers[i].RecallSummary.K != k {
+			return 0
+		}
+	}
+	return k
+}
+
+// best words the k nearest neighbours, 0 for some number.
 func best(k int) string {
-	if k == 1 {
+	switch k {
+	case 0:
+		return "nearest neighbours"
+	case 1:
 		return "nearest neighbour"
 	}
 	return fmt.Sprintf("%d nearest neighbours", k)
@@ -31,20 +63,20 @@ func best(k int) string {
 
 // certain are the sentences that say what the search promises and why.
 func (s *Search) certain() []string {
-	words := []string{"The best vectors found here are " + s.Promise + "."}
+	words := []string{"The true neighbours on this page were found by thresher and are " + s.Promise + "."}
 	switch {
 	case s.only(batch.GuaranteeExact):
-		words = append(words, "Exact: no vector was left out by a bound that can fail, and the scores that decide are sums in float64 of the vectors.")
+		words = append(words, "Exact: every vector was compared with the query, or ruled out by a bound that cannot fail, and the scores that decide are sums in float64 of the vectors.")
 	case s.only(batch.GuaranteeExact, batch.GuaranteeCertain):
-		words = append(words, "Certain: a vector was left out only where an upper bound of its score, which cannot fail, is below the score of the last vector of the answer.")
+		words = append(words, "Certain: a vector was left out only where it is proven to be no neighbour. Part of its coordinates bounds how well it can score at best, and that is less than what the last neighbour found scores.")
 	case s.Guarantees[batch.GuaranteeProbabilistic] > 0:
-		words = append(words, "Probabilistic: a vector was left out where its score is below that of the last vector of the answer except with the probability stated.")
+		words = append(words, "Probabilistic: a vector was left out where part of its coordinates bounds its score below that of the last neighbour found, except with the probability stated.")
 	}
-	read := fmt.Sprintf("To know this, %s of the bytes that a dense scan reads were read", percent(s.Read))
-	if s.DenseSeconds > 0 {
-		read += fmt.Sprintf(", and a query took %s where a dense scan took %s: %s", duration(s.Seconds), duration(s.DenseSeconds), ratio(s.DenseSeconds, s.Seconds))
+	if s.DenseSeconds <= 0 {
+		return words
 	}
-	return append(words, read+".")
+	return append(words, fmt.Sprintf("To know this, thresher read %s of the bytes that a dense scan reads, which compares a query with every vector. A query took %s, and %s by the dense scan: thresher was %s.",
+		percent(s.Read), duration(s.Seconds), duration(s.DenseSeconds), ratio(s.DenseSeconds, s.Seconds)))
 }
 
 // only reports whether all answers have one of these guarantees.
@@ -66,18 +98,31 @@ func (a *Answers) why() []string {
 	if a.Complete == a.Queries || a.Reasons == nil {
 		return nil
 	}
-	return verify.ReasonTexts(a.Reasons)
+	texts := verify.ReasonTexts(a.Reasons)
+	for i := range texts {
+		texts[i] = strings.TrimPrefix(texts[i], "not known: ")
+	}
+	return texts
 }
 
 // ratio words how much faster or slower than a dense scan something was.
 func ratio(dense, own float64) string {
-	if own <= 0 {
-		return ""
+	switch x := max(own, dense) / max(min(own, dense), math.SmallestNonzeroFloat32); {
+	case x < 1.05:
+		return "as fast"
+	case own > dense:
+		return times(x) + " times slower"
+	default:
+		return times(x) + " times faster"
 	}
-	if own > dense {
-		return fmt.Sprintf("%.2g times as long", own/dense)
+}
+
+// times words a ratio of at least 1 with two digits.
+func times(x float64) string {
+	if x < 10 {
+		return fmt.Sprintf("%.2g", x)
 	}
-	return fmt.Sprintf("%.2g times as fast", dense/own)
+	return count(int64(math.Round(x)))
 }
 
 func metricWord(metric string) string {
@@ -128,4 +173,42 @@ func plural(n int64, one, more string) string {
 		return one
 	}
 	return more
+}
+
+// Reads words what a step reads of each vector, of so many dimensions.
+func (s *Stage) Reads(dim int) string {
+	switch {
+	case !strings.HasSuffix(s.Name, lookSuffix):
+		return "as given"
+	case s.Coordinates < dim:
+		return fmt.Sprintf("%d of %d coordinates, rounded", s.Coordinates, dim)
+	}
+	return fmt.Sprintf("all %d coordinates, rounded", dim)
+}
+
+// scoreWord says what a score of a metric is.
+func scoreWord(metric string) string {
+	switch metric {
+	case "ip":
+		return "inner product"
+	case "l2":
+		return "squared distance"
+	}
+	return metric
+}
+
+// score words a score with five digits, and without an exponent where it is of a usual size.
+func score(x float64) string {
+	size := math.Abs(x)
+	if size != 0 && size < 1e-4 || size >= 1e9 {
+		return fmt.Sprintf("%.5g", x)
+	}
+	if size >= 1e4 {
+		text := count(int64(math.Round(size)))
+		if x < 0 {
+			return "-" + text
+		}
+		return text
+	}
+	return strconv.FormatFloat(x, 'g', 5, 64)
 }
