@@ -9,6 +9,8 @@ import (
 
 	"thresher/backend"
 	"thresher/batch"
+	"thresher/collection"
+	"thresher/dataset"
 	"thresher/segments/folder"
 )
 
