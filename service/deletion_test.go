@@ -46,9 +46,9 @@ func TestAskedFloat64(t *testing.T) {
 			if info.DType != dataset.ElemFloat64.String() || info.Rounded != nil {
 				t.Errorf("%s, %s: %+v", metric, kind, info)
 			}
-			s.do("PUT", name+"/rows", `{"source":{"vectors":[[0.1,0.2]],"ids":[0]}}`).problem(409, "conflict")
+			s.do("PUT", name+"/rows", `{"source":{"vectors":[[0.3,0.7]],"ids":[0]}}`).want(200)
 			s.do("POST", name+"/rows?wait", `{"source":{"vectors":[[0.1,0.2]]}}`).want(200).into(&info)
-			for row, want := range map[string][]float64{"1": {3, 4}, "2": {.1, .2}} {
+			for row, want := range map[string][]float64{"0": {.3, .7}, "1": {3, 4}, "2": {.1, .2}} {
 				var got struct{ Vector []float64 }
 				s.do("GET", name+"/rows/"+row, nil).want(200).into(&got)
 				if !slices.Equal(got.Vector, want) {
@@ -64,13 +64,14 @@ func TestAskedFloat64(t *testing.T) {
 
 // TestIDsBeyondIntegers: ids of 2^63 and more, which a collection of integers has none of, are refused as such and not as texts.
 func TestIDsBeyondIntegers(t *testing.T) {
-	s := start(t, nil)
 	for _, changes := range []bool{true, false} { // by rows, or by versions
-		name, kept := "/v1/collections/rows", "float32"
-		if !changes {
-			name, kept = "/v1/collections/versions", "float64"
-		}
-		s.do("PUT", name+"?wait&metric=ip&dtype="+kept, `{"source":{"vectors":[[1,2],[3,4]],"ids":[5,7]}}`).want(201)
+		const name = "/v1/collections/numbers"
+		s := start(t, func(o *Options) {
+			if !changes {
+				o.Place = nil
+			}
+		})
+		s.do("PUT", name+"?wait&metric=ip", `{"source":{"vectors":[[1,2],[3,4]],"ids":[5,7]}}`).want(201)
 		const beyond = "ids[1] is 9223372036854775808, and the ids of the collection are integers below 2^63"
 		const added = `{"source":{"vectors":[[1,2],[3,4]],"ids":[5,9223372036854775808]}}`
 		bad := []*answer{

@@ -1,19 +1,35 @@
 package service
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/parquet-go/parquet-go"
+
 	"thresher/collection"
 	"thresher/dataset"
 	"thresher/service/api"
 )
 
+// asJSON returns values as JSON has them.
+func asJSON(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 // TestKeptAsFloat64: collections of l2 made with dtype float64 around 1e9, where float32 has steps of 64, find the nearest
-// rows by the values given, of queries in each form, also once rows are added, and after a restart; nothing is rounded.
+// rows by the values given, of queries in each form and of jobs, also once rows are added, replaced and deleted by id, and after a restart;
+// nothing is rounded.
 func TestKeptAsFloat64(t *testing.T) {
 	const offset = 1e9
 	rows, more, queries := farRows(1, 300, offset), farRows(2, 50, offset), farRows(3, 30, offset)
@@ -91,13 +107,92 @@ func TestKeptAsFloat64(t *testing.T) {
 	}
 	both := slices.Concat(rows, more)
 	check(s, both)
+	// rows 40 to 59 are replaced, in three forms, and 350 to 369 are put and deleted again
+	replaced := farRows(4, 20, offset)
+	copy(both[40:], replaced)
+	ids := func(first int) (all []int) {
+		for i := range replaced {
+			all = append(all, first+i)
+		}
+		return all
+	}
+	var table bytes.Buffer
+	var text strings.Builder
+	type written struct {
+		ID     int64     `parquet:"id"`
+		Vector []float64 `parquet:"vector,list"`
+	}
+	lines := parquet.NewGenericWriter[written](&table)
+	text.WriteString("id")
+	for j := range dim {
+		fmt.Fprint(&text, ",x", j)
+	}
+	for i, row := range replaced {
+		if _, err := lines.Write([]written{{int64(40 + i), row}}); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprint(&text, "\n", 40+i, ",", strings.Trim(asJSON(t, row), "[]"))
+	}
+	if err := lines.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, put := range map[string]func(path string) *answer{
+		"npy": func(path string) *answer {
+			return s.do("PUT", path, table.Bytes(), "Content-Type", "application/vnd.apache.parquet")
+		},
+		"list": func(path string) *answer {
+			return s.do("PUT", path, map[string]any{"source": map[string]any{"vectors": replaced, "ids": ids(40)}})
+		},
+		"file": func(path string) *answer { return s.do("PUT", path, []byte(text.String()), "Content-Type", "text/csv") },
+	} {
+		path := "/v1/collections/" + name + "/rows"
+		var info api.Collection
+		put(path).want(200).into(&info)
+		if info.Change == nil || info.Change.Replaced != 20 || info.Change.Written != 20 {
+			t.Errorf("%s: %+v", name, info.Change)
+		}
+		tag := s.do("PUT", path, map[string]any{"source": map[string]any{"vectors": replaced, "ids": ids(350)}}, "If-Match", fmt.Sprintf(`"2-%d"`, *info.Writes)).want(200).header.Get("ETag")
+		s.do("DELETE", path, map[string]any{"ids": ids(350)}, "If-Match", tag).want(200)
+		s.do("DELETE", path, map[string]any{"ids": []int{1}}, "If-Match", tag).problem(409, "conflict")
+	}
+	check(s, both)
 	beyond := fmt.Sprintf(`{"queries":[[1e39%s]],"k":1}`, strings.Repeat(",0", dim-1))
 	if a := s.do("POST", "/v1/collections/npy/search", []byte(beyond), "Content-Type", jsonType).want(400); !strings.Contains(string(a.body), "query 0, coordinate 0: value 1e39 is beyond the range of float32") {
 		t.Errorf("a query beyond float32: %s", a.body)
 	}
-	spec := map[string]any{"input_file_id": s.upload("in.npy", npyOf64(queries), "batch"), "endpoint": "/v1/collections/npy/search", "search": map[string]any{"k": 1}}
-	if a := s.do("POST", "/v1/batches", spec); a.status == 200 || !strings.Contains(string(a.body), "kept as float64, which is not supported here") {
-		t.Errorf("an offline job: %d %s", a.status, a.body)
+	var lined strings.Builder
+	for j, q := range queries {
+		fmt.Fprintf(&lined, `{"custom_id":"%d","method":"POST","url":"/v1/collections/list/search","body":{"queries":[%s],"k":1,"method":"exact"}}`+"\n", j, asJSON(t, q))
+	}
+	for name, content := range map[string][]byte{"in.npy": npyOf64(queries), "in.jsonl": []byte(lined.String())} {
+		spec := map[string]any{"input_file_id": s.upload(name, content, "batch"), "endpoint": "/v1/collections/list/search"}
+		if name == "in.npy" {
+			spec["search"] = map[string]any{"k": 1, "method": "exact"}
+		}
+		var made job
+		s.do("POST", "/v1/batches", spec).want(200).into(&made)
+		j := s.over(made.ID)
+		if j.Status != "completed" || j.Output == nil || j.Error != nil {
+			t.Fatalf("%s: %+v", name, j)
+		}
+		type result struct{ IDs []int }
+		out := strings.Split(strings.TrimSpace(string(s.do("GET", "/v1/files/"+*j.Output+"/content", nil).want(200).body)), "\n")
+		if len(out) != len(queries) {
+			t.Fatalf("%s: %d answers to %d queries", name, len(out), len(queries))
+		}
+		for i, line := range out {
+			var row result
+			var request struct {
+				Response struct{ Body struct{ Results []result } }
+			}
+			err := errors.Join(json.Unmarshal([]byte(line), &row), json.Unmarshal([]byte(line), &request))
+			if name == "in.jsonl" && err == nil {
+				row = request.Response.Body.Results[0]
+			}
+			if want := nearestOf(both, queries[i]); err != nil || !slices.Equal(row.IDs, []int{want}) || strings.Contains(line, "_change") {
+				t.Errorf("%s: query %d finds %v, not %d (%v): %s", name, i, row.IDs, want, err, line)
+			}
+		}
 	}
 	s.stopAll()
 	check(startIn(t, folder, roots), both)

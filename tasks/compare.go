@@ -208,7 +208,7 @@ func (c *Comparison) query(req *batch.Request, j int) comparedQuery {
 // score sets out[k] to the search score of rows[k] for a query.
 func (c *Comparison) score(out []float64, q comparedQuery, rows []uint32) {
 	if q.given != nil {
-		c.atoms.block.Scores64(out, q.given, rows)
+		c.atoms.scores64(out, q.given, rows)
 		return
 	}
 	c.atoms.scores(out, q.rounded, rows)

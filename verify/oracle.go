@@ -26,13 +26,17 @@ type Oracle struct {
 	longest float64   // greatest of norm
 }
 
-// Rows are vectors by row number, in float32, that lie anywhere, as those of several segments do. They are finite, do not change, and
+// Rows are vectors by row number that lie anywhere, as those of several segments do. They are finite, do not change, and
 // are read by several goroutines at once.
 type Rows interface {
 	Len() int
 	Dim() int
-	// RowIn returns row i, in place or in memory, which holds Dim floats.
+	// RowIn returns row i in float32, in place or in memory, which holds Dim floats.
 	RowIn(memory []float32, i int) []float32
+	// Float64 reports whether they are kept as float64: then Row64 stands in place of RowIn.
+	Float64() bool
+	// Row64 returns row i as it was given, in place.
+	Row64(i int) []float64
 }
 
 // tile is the number of queries that one pass over the atoms serves: enough independent sums
@@ -79,7 +83,7 @@ func NewOracleOf(c *collection.Collection, threads int) (*Oracle, error) {
 	return o, nil
 }
 
-// NewOracleOver is NewOracle of rows that lie anywhere.
+// NewOracleOver is NewOracle of rows that lie anywhere; of those of float64 as NewOracleOf.
 func NewOracleOver(rows Rows, metric collection.Metric, threads int) (*Oracle, error) {
 	o, err := NewLazyOracleOver(rows, metric)
 	if err != nil {
@@ -118,7 +122,7 @@ func (o *Oracle) measure() error {
 	o.norm = make([]float64, o.n)
 	memory := o.memory()
 	for i := range o.norm {
-		if o.over != nil {
+		if o.over != nil && !o.float64s() {
 			o.norm[i] = norm(o.over.RowIn(memory, i))
 		} else {
 			o.norm[i] = o.measured(i)
@@ -179,6 +183,11 @@ func (o *Oracle) length(i int) float64 {
 	return o.norm[i]
 }
 
+// float64s reports whether the rows are kept as float64.
+func (o *Oracle) float64s() bool {
+	return o.kept != nil && o.kept.Float64() || o.over != nil && o.over.Float64()
+}
+
 // memory returns memory for a row of o.over, nil if there is none.
 func (o *Oracle) memory() []float32 {
 	if o.over == nil {
@@ -189,29 +198,40 @@ func (o *Oracle) memory() []float32 {
 
 // measured computes |v| of a row.
 func (o *Oracle) measured(i int) float64 {
-	if o.kept != nil && o.kept.Float64() {
-		row := make([]float64, o.dim)
-		o.kept.Vectors.Read64(row, i*o.dim)
-		return norm(row)
+	if o.over != nil && o.over.Float64() {
+		return norm(o.over.Row64(i))
+	}
+	if o.float64s() {
+		return norm(o.row64(i, make([]float64, o.dim)))
 	}
 	return norm(o.row(i))
 }
 
-// row returns row i: in place, or made of what the collection keeps, by other code than its own.
+// row returns row i in float32: in place, or made of what the collection keeps, by other code than its own.
 func (o *Oracle) row(i int) []float32 {
 	if o.rows != nil {
 		return o.rows[i*o.dim : (i+1)*o.dim]
 	}
 	row := make([]float32, o.dim)
-	if o.over != nil {
+	switch {
+	case o.over != nil && o.over.Float64():
+		for c, x := range o.over.Row64(i) {
+			row[c] = float32(x)
+		}
+		return row
+	case o.over != nil:
 		return o.over.RowIn(row, i)
 	}
 	o.kept.Vectors.Read32(row, i*o.dim)
 	return row
 }
 
-// row64 writes row i in float64, as the collection keeps it, to row, and returns it.
+// row64 writes row i in float64, as it is kept, to row, and returns it.
 func (o *Oracle) row64(i int, row []float64) []float64 {
+	if o.over != nil && o.over.Float64() {
+		copy(row, o.over.Row64(i))
+		return row
+	}
 	if o.kept != nil {
 		o.kept.Vectors.Read64(row, i*o.dim)
 		return row
@@ -330,6 +350,8 @@ func (o *Oracle) score(ctx context.Context, q *[tile][]float64, s *[tile]Scores,
 		switch {
 		case o.rests != nil:
 			all = sums(o, q, o.given(i, wide))
+		case o.over != nil && o.over.Float64():
+			all = sums(o, q, o.over.Row64(i))
 		case o.over != nil:
 			all = sums(o, q, o.over.RowIn(memory, i))
 		case o.rows == nil:

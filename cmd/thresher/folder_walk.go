@@ -13,6 +13,7 @@ import (
 	"thresher/columns"
 	"thresher/config"
 	"thresher/dataset"
+	"thresher/internal/fetch"
 	"thresher/segments/folder"
 )
 
@@ -20,9 +21,20 @@ import (
 // lie, mapped, one after the other; but those methods and settings to which their codes do not belong, and GPUs, take the rows as one
 // block in memory.
 func (a *app) openSearched(ctx context.Context, path string, method batch.Method) (input, error) {
-	if !folder.Is(path) || a.Config.Backend == backendCUDA || !walkable(method) {
-		return a.openVectors(ctx, "vectors", path)
+	const flag = "vectors"
+	switch {
+	case a.Config.Backend == backendCUDA || !walkable(method):
+		return a.openVectors(ctx, flag, path)
+	case fetch.Is(path):
+		return a.openURLs(ctx, flag, path, func(path string) (input, error) { return a.openWalked(ctx, flag, path, method) })
+	case folder.Is(path):
+		return a.openWalked(ctx, flag, path, method)
 	}
+	return a.openVectors(ctx, flag, path)
+}
+
+// openWalked opens a folder for a search whose method is walkable.
+func (a *app) openWalked(ctx context.Context, flag, path string, method batch.Method) (input, error) {
 	b := &backends{}
 	if a.Config.Backend == backendAuto {
 		card, unused, err := a.openCard(ctx)
@@ -31,7 +43,7 @@ func (a *app) openSearched(ctx context.Context, path string, method batch.Method
 		}
 		if card != nil {
 			a.closeUnused(card.backend)
-			return a.openVectors(ctx, "vectors", path)
+			return a.openFolderInput(ctx, flag, path)
 		}
 		b.unused = unused
 	}
@@ -42,7 +54,7 @@ func (a *app) openSearched(ctx context.Context, path string, method batch.Method
 	if b.costs, err = a.costs(ctx, b.first); err != nil {
 		return input{}, errors.Join(err, b.close())
 	}
-	in := a.inputOf("vectors", path, nil)
+	in := a.inputOf(flag, path, nil)
 	if in.folder, err = openFolder(ctx, path, b); err != nil {
 		return in, err
 	}
@@ -59,7 +71,7 @@ func walkable(method batch.Method) bool {
 func (a *app) walks(f folder.Form, method batch.Method) bool {
 	basis, err := collection.ParseBasis(a.Config.Basis)
 	switch {
-	case err != nil || basis != f.Basis || f.Elem == dataset.ElemFloat64:
+	case err != nil || basis != f.Basis:
 		return false
 	case method == batch.Exact || method == batch.Certain:
 		return true

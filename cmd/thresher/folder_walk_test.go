@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -30,6 +31,25 @@ func drawnLines(seed uint64, dim int, ids []int, id func(int) string) []byte {
 			row[at%dim] = "3"
 		}
 		fmt.Fprintf(&b, `{"id":%s,"year":%d,"vector":[%s]}`+"\n", id(i), 1990+i%40, strings.Join(row, ","))
+	}
+	return b.Bytes()
+}
+
+// far are vectors as JSON lines that are equal once they are rounded to float32, and are as far from each other as 2^-10 of those of lines.
+func far(t *testing.T, lines []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	for line := range strings.Lines(string(lines)) {
+		before, values, _ := strings.Cut(strings.TrimSuffix(line, "]}\n"), `"vector":[`)
+		var row []string
+		for _, text := range strings.Split(values, ",") {
+			x, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			row = append(row, fmt.Sprint(1e6+x/1024))
+		}
+		fmt.Fprintf(&b, "%s\"vector\":[%s]}\n", before, strings.Join(row, ","))
 	}
 	return b.Bytes()
 }
@@ -73,21 +93,29 @@ func TestFolderWalk(t *testing.T) {
 		fmt.Fprintln(gone, i)
 	}
 	clitest.WriteFile(t, ".", "gone.txt", gone.Bytes())
-	for at, metric := range []string{"ip", "cosine", "l2"} {
+	for at, dtype := range []string{"float32", "float32", "float32", "float64"} {
+		metric := []string{"ip", "cosine", "l2", "l2"}[at]
 		id := number
 		if at == 1 {
 			id = text
 		}
-		folder, block, q := metric+"/", metric+".thresher", metric+"-q.jsonl"
-		clitest.WriteFile(t, ".", "a.jsonl", drawnLines(1, dim, everyThird(7, 4500), id))
-		clitest.WriteFile(t, ".", "b.jsonl", drawnLines(2, dim, everyThird(7+3*4200, 900), id))
-		queries := strings.SplitAfter(string(drawnLines(3, dim, everyThird(0, 12), number)), "\n")
+		drawn := func(seed uint64, ids []int, id func(int) string) []byte {
+			lines := drawnLines(seed, dim, ids, id)
+			if dtype == "float64" {
+				return far(t, lines)
+			}
+			return lines
+		}
+		folder, block, q := metric+"-"+dtype+"/", metric+"-"+dtype+".thresher", metric+"-q.jsonl"
+		clitest.WriteFile(t, ".", "a.jsonl", drawn(1, everyThird(7, 4500), id))
+		clitest.WriteFile(t, ".", "b.jsonl", drawn(2, everyThird(7+3*4200, 900), id))
+		queries := strings.SplitAfter(string(drawn(3, everyThird(0, 12), number)), "\n")
 		for j := range queries[:12] {
 			queries[j] = strings.Replace(queries[j], `"vector"`, fmt.Sprintf(`"own":%d,"least":%d,"only":"year < %d","vector"`, 1+5*j, j-3, 1992+j/3*4), 1)
 		}
 		clitest.WriteFile(t, ".", q, []byte(strings.Join(queries, "")))
 		clitest.WriteFile(t, ".", "seen.jsonl", []byte(strings.Repeat("[0,1,2,3,4000,4900]\n", 12)))
-		run("build", "--vectors", "a.jsonl", "--metric", metric, "--vectors-column", "vector", "--columns", "year", "--out", folder)
+		run("build", "--vectors", "a.jsonl", "--metric", metric, "--vectors-column", "vector", "--columns", "year", "--dtype", dtype, "--out", folder)
 		run("rows", "put", "--collection", folder, "--vectors", "b.jsonl")
 		if at != 1 {
 			run("rows", "delete", "--collection", folder, "--ids", "gone.txt")
@@ -104,6 +132,9 @@ func TestFolderWalk(t *testing.T) {
 			return foundIn(t, out)
 		}
 		least := map[string]string{"ip": "--min-score=20", "cosine": "--min-score=.4", "l2": "--max-distance=60"}[metric]
+		if dtype == "float64" {
+			least = "--max-distance=5.7e-5"
+		}
 		for _, asked := range [][]string{
 			{"search", "-k", "10"}, {"search", "-k", "3", "--filter", "year < 1993"}, {"search", "-k", "5", "--filter", "year in (1991, 2003)", "--exclude", "seen.jsonl", "--integers", "rows"},
 			{"search", "--k-column", "own"}, {"search", "-k", "5", "--filter-column", "only"}, {"search", least}, {"search", "-k", "7", least, "--filter", "year >= 2000"}, {"search", "-k", "6000", "--filter", "year > 2027"}, {"truth", "-k", "20"},
@@ -114,6 +145,9 @@ func TestFolderWalk(t *testing.T) {
 					t.Errorf("%s %v: the folder answers\n%.900s\nthe collection\n%.900s", metric, args, got, want)
 				}
 			}
+		}
+		if walked := string(read(t, "walk.jsonl")); !strings.Contains(walked, `"plan":"merged"`) {
+			t.Errorf("%s is not walked: %.900s", folder, walked)
 		}
 		// what the judges find, of answers of which one lacks its best
 		for _, vectors := range []string{folder, block} {

@@ -57,16 +57,13 @@ type input struct {
 // these, here or at URLs. The caller calls remove.
 func (a *app) openVectors(ctx context.Context, flag, path string) (input, error) {
 	if fetch.Is(path) {
-		return a.openURLs(ctx, flag, path)
+		return a.openURLs(ctx, flag, path, func(path string) (input, error) { return a.openFolderInput(ctx, flag, path) })
 	}
 	if path == "" || path == cli.Stdio || strings.HasSuffix(path, collectionSuffix) {
 		return a.openInput(ctx, flag, path)
 	}
 	if folder.Is(path) {
-		in := a.inputOf(flag, path, nil)
-		var err error
-		in.folder, err = openFolder(ctx, path, nil)
-		return in, err
+		return a.openFolderInput(ctx, flag, path)
 	}
 	set, err := dataset.FindFiles(path)
 	if err != nil {
@@ -76,6 +73,13 @@ func (a *app) openVectors(ctx context.Context, flag, path string) (input, error)
 		return a.openInput(ctx, flag, set.Files[0].Path)
 	}
 	return a.inputOf(flag, path, set.Paths()), nil
+}
+
+// openFolderInput returns the vectors of a folder, which are read and not searched where they lie.
+func (a *app) openFolderInput(ctx context.Context, flag, path string) (in input, err error) {
+	in = a.inputOf(flag, path, nil)
+	in.folder, err = openFolder(ctx, path, nil)
+	return in, err
 }
 
 // openResults opens answers.

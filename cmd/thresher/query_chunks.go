@@ -31,6 +31,8 @@ func (q *queryRows) ask(req *batch.Request) {
 // checkSelves checks that the queries, numbered from first, are the atoms of these numbers.
 func (q *queryRows) checkSelves(a *atoms, first int64) error {
 	switch {
+	case a.rows != nil && q.given != nil:
+		return tasks.CheckGivenSelvesOfRows(q.given, a.rows, first, first)
 	case a.rows != nil:
 		return tasks.CheckSelvesOfRows(q.values, a.rows, first, first)
 	case q.given != nil:

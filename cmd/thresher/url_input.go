@@ -8,8 +8,8 @@ import (
 	"thresher/internal/fetch"
 )
 
-// openURLs returns the vectors at URLs, which are fetched to the cache unless they are there.
-func (a *app) openURLs(ctx context.Context, flag, name string) (input, error) {
+// openURLs returns the vectors at URLs, which are fetched to the cache unless they are there. open opens a folder of the cache.
+func (a *app) openURLs(ctx context.Context, flag, name string, open func(path string) (input, error)) (input, error) {
 	shown := fetch.Shown(name)
 	bar := a.NewProgress("fetching " + shown)
 	defer bar.Done()
@@ -29,8 +29,7 @@ func (a *app) openURLs(ctx context.Context, flag, name string) (input, error) {
 	var in input
 	switch {
 	case set.Files == nil:
-		in = a.inputOf(flag, set.Path, nil)
-		if in.folder, err = openFolder(ctx, set.Path, nil); err != nil {
+		if in, err = open(set.Path); err != nil {
 			return input{}, fetch.Renamed(err, set.URLs)
 		}
 	case set.Path != "":

@@ -271,10 +271,10 @@ func (v *verification) loadOracle(ctx context.Context, in input, dim int, querie
 		have = r.Dim()
 		t, typed := r.(dataset.TypedReader)
 		switch wide := typed && t.Elem() == dataset.ElemFloat64; {
+		case in.folder != nil:
+			err = v.walk(in, r)
 		case wide && in.kept(v.flags.dtype.Elem) == dataset.ElemFloat64:
 			kept, err = v.readKept(ctx, in, r, metric)
-		case in.folder != nil && !wide:
-			err = v.walk(in, r)
 		default:
 			rows, rests, err = v.readRounded(ctx, in, r)
 		}
@@ -352,8 +352,11 @@ func (v *verification) readKept(ctx context.Context, in input, r dataset.Reader,
 // chunksOf reads the queries as the oracle compares them.
 func (v *verification) chunksOf(in input, queries dataset.Reader) *queryChunks {
 	src := newQueryChunks(in, queries, v.Config.Chunk)
-	if v.kept != nil {
+	switch {
+	case v.kept != nil:
 		return src.forAtoms(atomsOf(v.kept))
+	case v.walked != nil && v.walked.Float64():
+		return src.forAtoms(&atoms{elem: v.walked.Elem()})
 	}
 	return src.relativeTo(v.origin).keepRests(v.given)
 }

@@ -40,6 +40,8 @@ func (v *verification) drawn(src *queryChunks) *drawnQueries {
 // checkSelves checks that queries, numbered from first, are the atoms of these numbers.
 func (v *verification) checkSelves(rows *queryRows, first int64) error {
 	switch {
+	case v.walked != nil && v.walked.Float64():
+		return tasks.CheckGivenSelvesOfRows(rows.given, v.walked, first, first)
 	case v.walked != nil:
 		return tasks.CheckSelvesOfRows(rows.values, v.walked, first, first)
 	case v.kept != nil:

@@ -123,7 +123,7 @@ func (f *Folder) check(c *Change) error {
 	if err := f.checkType(c); err != nil {
 		return err
 	}
-	if !c.deletes() && c.values() != n*f.dim {
+	if !c.Deletes() && c.values() != n*f.dim {
 		return fmt.Errorf("%d values for %d ids of %d dimensions", c.values(), n, f.dim)
 	}
 	if size := c.bytes(); size > MaxChangeBytes {
@@ -139,7 +139,7 @@ func (f *Folder) check(c *Change) error {
 		return err
 	}
 	switch {
-	case c.deletes():
+	case c.Deletes():
 		return nil
 	case c.Rows64 != nil:
 		return f.metric.CheckRows64(c.Rows64, f.dim, f.origin)
@@ -168,8 +168,8 @@ func (f *Folder) checkType(c *Change) error {
 	return nil
 }
 
-// deletes reports whether the change deletes vectors.
-func (c *Change) deletes() bool { return c.Rows == nil && c.Rows64 == nil }
+// Deletes reports whether the change deletes vectors.
+func (c *Change) Deletes() bool { return c.Rows == nil && c.Rows64 == nil }
 
 // values is the number of values of the rows.
 func (c *Change) values() int { return max(len(c.Rows), len(c.Rows64)) }
@@ -179,7 +179,7 @@ func (f *Folder) checkColumns(c *Change) (err error) {
 	if c.Columns == nil {
 		return nil
 	}
-	if n := c.IDs.Len(); c.Columns.Rows() != n || c.deletes() {
+	if n := c.IDs.Len(); c.Columns.Rows() != n || c.Deletes() {
 		return fmt.Errorf("columns of %d rows for %d vectors to write", c.Columns.Rows(), c.values()/f.dim)
 	}
 	c.Columns, err = c.Columns.As(f.fields)
@@ -253,7 +253,7 @@ func (f *Folder) commitGroup(group []*write) {
 		f.buf = form.appendChange(f.buf, w.Change)
 		chosen = append(chosen, w)
 		for row := int64(0); restricted && row < int64(w.IDs.Len()); row++ {
-			later[w.IDs.Text(row)] = !w.deletes()
+			later[w.IDs.Text(row)] = !w.Deletes()
 		}
 	}
 	if len(chosen) == 0 {
@@ -285,7 +285,7 @@ func (f *Folder) sameKind(before []*write, w *write) error {
 	}
 	table := segments.NewTable()
 	for _, b := range before {
-		if !b.deletes() {
+		if !b.Deletes() {
 			if _, err := table.Assign(b.IDs); err != nil {
 				return err
 			}
@@ -348,7 +348,7 @@ func (f *Folder) appendFrame(b []byte) error {
 
 // do makes a change, which is in the log, part of the Set.
 func (f *Folder) do(c *Change) (written Written, err error) {
-	if c.deletes() {
+	if c.Deletes() {
 		numbers := slices.DeleteFunc(f.table.Find(c.IDs), func(number int64) bool { return number < 0 })
 		written.Deleted, err = f.set.Delete(numbers)
 	} else {

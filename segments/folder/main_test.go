@@ -116,7 +116,7 @@ func (m *model) do(c *Change) (want Written) {
 	for row := range c.IDs.Len() {
 		id := c.IDs.Text(int64(row))
 		_, there := m.rows[id]
-		if c.deletes() {
+		if c.Deletes() {
 			if there {
 				want.Deleted++
 				delete(m.rows, id)

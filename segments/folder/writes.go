@@ -27,7 +27,7 @@ type rowForm struct {
 func (form *rowForm) appendChange(b []byte, c *Change) []byte {
 	kind, texts, described := byte(upsertKind), byte(0), byte(0)
 	switch {
-	case c.deletes():
+	case c.Deletes():
 		kind = deleteKind
 	case c.Rounding != (dataset.Change{}):
 		kind = roundedKind

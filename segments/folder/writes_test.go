@@ -18,7 +18,7 @@ func FuzzWrites(f *testing.F) {
 			if c.Columns != nil {
 				c.Columns, _ = c.Columns.As(drawnFields)
 			}
-			if seed > 3 && !c.deletes() {
+			if seed > 3 && !c.Deletes() {
 				c.Rounding = dataset.Change{Values: 2, Largest: .5}
 			}
 			f.Add(form.appendChange(nil, &c), i)

@@ -250,6 +250,7 @@ func (c *Catalog) Append(ctx context.Context, name string, src Source, key strin
 		defer v.Release()
 		var rows *newRows
 		if rows, s, err = c.rowsToAppend(ctx, v, &src, base, key != ""); rows != nil {
+			defer rows.free()
 			return c.appendRows(ctx, v, &src, rows, key)
 		}
 	}

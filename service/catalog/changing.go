@@ -47,6 +47,9 @@ func (o *opened) openFolder(ctx context.Context) error {
 		return err
 	}
 	made.Folder = f
+	if f.Form().Elem == dataset.ElemFloat64 && engine.Fallback != nil {
+		made.backend = engine.Fallback.Name() // devices take no rows of float64
+	}
 	o.changing = made
 	if r := f.Recovered(); r.File != "" {
 		o.c.o.Log.Warn("a write of rows that was not whole, and so was never acknowledged, is cut off", "collection", o.name, "file", filepath.Base(r.File), "offset", r.Offset, "bytes", r.Cut)

@@ -19,6 +19,7 @@ import (
 
 	"thresher/backend"
 	"thresher/batch"
+	"thresher/collection"
 	"thresher/cpu"
 	"thresher/dataset"
 	"thresher/segments/folder"
@@ -78,8 +79,9 @@ func TestChangeByRows(t *testing.T) {
 	for _, test := range []struct {
 		metric string
 		kind   Kind
-	}{{"ip", RowNumbers}, {"l2", Integers}, {"cosine", Strings}} {
-		t.Run(test.metric, func(t *testing.T) {
+		dtype  string
+	}{{"ip", RowNumbers, ""}, {"l2", Integers, ""}, {"cosine", Strings, ""}, {"l2", Integers, "float64"}, {"ip", RowNumbers, "float64"}} {
+		t.Run(test.metric+test.dtype, func(t *testing.T) {
 			const dim = 6
 			f, ctx := newFolder(t, Options{Place: placer(t)}), context.Background()
 			r := rand.New(rand.NewPCG(1, 2))
@@ -88,6 +90,9 @@ func TestChangeByRows(t *testing.T) {
 				src := Source{Dim: dim, Rows64: make([]float64, len(ids)*dim)}
 				for i := range src.Rows64 {
 					src.Rows64[i] = float64(r.IntN(9)+1) + 1e5*float64(len(test.metric)%2)
+					if test.dtype != "" { // alike once they are rounded to float32
+						src.Rows64[i] = 1e9 + r.NormFloat64()
+					}
 				}
 				src.IDs = &Keys{}
 				for i, id := range ids {
@@ -113,7 +118,7 @@ func TestChangeByRows(t *testing.T) {
 			if test.kind == RowNumbers {
 				src.IDs = nil
 			}
-			f.ready(f.c.Create(ctx, "a", src, CreateOptions{Metric: test.metric}, ""))
+			f.ready(f.c.Create(ctx, "a", src, CreateOptions{Metric: test.metric, DType: test.dtype}, ""))
 			before := maps.Clone(want)
 			old := f.use("a", 0)
 			writes := uint64(0)
@@ -155,7 +160,7 @@ func TestChangeByRows(t *testing.T) {
 				if d := cmp.Diff(want, held(t, v)); d != "" {
 					t.Fatalf("step %d: %s", step, d)
 				}
-				if got := v.Info(); got.Count != int64(len(want)) || got.Version != 2 || *got.Writes != writes {
+				if got := v.Info(); got.Count != int64(len(want)) || got.Version != 2 || *got.Writes != writes || test.dtype != "" && (got.DType != test.dtype || got.Rounded != nil) {
 					t.Fatalf("step %d: %+v", step, got)
 				}
 				f.searchesAlike(v, want)
@@ -205,6 +210,23 @@ func (f *fixture) searchesAlike(v *Version, want map[string][]float64) {
 			x, y := &a.Answers[0], &b.Answers[0]
 			if math.Float64bits(x.SearchScores[i]) != math.Float64bits(y.SearchScores[i]) || v.IDs().Name(x.IDs[i]) != whole.IDs().Name(row) {
 				f.t.Fatalf("query %s: %v %v, want %v %v", id, x.IDs, x.SearchScores, y.IDs, y.SearchScores)
+			}
+		}
+		if !v.Float64() || v.Metric() != collection.Euclidean {
+			return
+		}
+		var nearest []float64 // by a sum of its own
+		for _, other := range want {
+			sum := 0.
+			for j, x := range row {
+				sum += (x - other[j]) * (x - other[j])
+			}
+			nearest = append(nearest, sum)
+		}
+		slices.Sort(nearest)
+		for i, score := range a.Answers[0].SearchScores {
+			if math.Abs(-2*score-nearest[i]) > 1e-9 {
+				f.t.Errorf("query %s: place %d is at %g, not %g", id, i, -2*score, nearest[i])
 			}
 		}
 		return
@@ -322,8 +344,19 @@ func TestFolderOfTheFirstWriter(t *testing.T) {
 func TestWhatCannotChangeByRows(t *testing.T) {
 	f, ctx := newFolder(t, Options{Place: placer(t)}), context.Background()
 	f.ready(f.c.Create(ctx, "wide", Source{Rows64: []float64{.1, .2, .3, .4}, Dim: 4}, CreateOptions{Metric: "ip", DType: "float64"}, ""))
-	if _, err := f.c.Put(ctx, "wide", rowsOf(0, 1, 4, ints(9)), ""); kindOf(err) != problem.Conflict || !strings.Contains(err.Error(), "is kept as float64") {
-		t.Errorf("float64: %v", err)
+	for _, version := range []int64{1, 2} {
+		for value, kind := range map[float64]problem.Kind{1e39: problem.NotFinite, math.NaN(): problem.NotFinite, 1e37: problem.InvalidValue} {
+			_, err := f.c.Put(ctx, "wide", Source{Rows64: []float64{1, 2, 3, 4, 5, 6, value, 8}, Dim: 4, IDs: ints(1, 9)}, "")
+			if p := problem.Of(err); p.Kind != kind || p.Field != "rows" || p.Index != 1 {
+				t.Errorf("%g: %v", value, err)
+			}
+		}
+		if i, err := f.c.Get("wide"); err != nil || i.Version != version || i.DType != "float64" {
+			t.Errorf("%+v, %v", i, err)
+		}
+		if _, err := f.c.Put(ctx, "wide", rowsOf(0, 1, 4, ints(9)), ""); err != nil {
+			t.Fatal(err)
+		}
 	}
 	body := "\x93NUMPY\x01\x00v\x00" + fmt.Sprintf("%-117s\n", "{'descr': '|i1', 'fortran_order': False, 'shape': (3, 4), }") + "abcdefghijkl"
 	f.ready(f.c.Create(ctx, "bytes", Source{Body: strings.NewReader(body), Format: dataset.NPY}, CreateOptions{Metric: "ip"}, ""))

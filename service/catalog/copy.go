@@ -85,7 +85,7 @@ func (c *Catalog) makeCopy(ctx context.Context, v *Version) (*opened, error) {
 	if err := c.o.disk.At("build", path); err != nil {
 		return o, err
 	}
-	if o.col, err = collection.Create(ctx, path, in, true, &collection.Options{Metric: form.Metric, Basis: form.Basis, Seed: ch.Seed, Threads: c.o.Threads, Mode: 0o600}); err != nil {
+	if o.col, err = collection.Create(ctx, path, in, true, &collection.Options{Metric: form.Metric, Basis: form.Basis, Elem: form.Elem, Seed: ch.Seed, Threads: c.o.Threads, Mode: 0o600}); err != nil {
 		return o, err
 	}
 	o.ids = rowIDs(v.now.IDs(in.IDs()))

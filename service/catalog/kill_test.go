@@ -101,8 +101,8 @@ func childhood(child *crashtest.Child) error {
 	if err != nil {
 		return err
 	}
-	if len(child.Args) > 2 && child.Args[2] == byRows {
-		return writeByRows(child, dir, first)
+	if len(child.Args) > 2 && (child.Args[2] == byRows || child.Args[2] == byRows64) {
+		return writeByRows(child, child.Args[2] == byRows64, dir, first)
 	}
 	if len(child.Args) > 2 {
 		return limited(dir, child.Args[2])

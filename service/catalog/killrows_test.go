@@ -20,22 +20,40 @@ import (
 // byRows is the argument of children that write rows, lastWrite the number of their deeds.
 const (
 	byRows    = "rows"
+	byRows64  = "rows of float64"
 	lastWrite = 24
 )
 
+// drawn are rows of the deeds: of float64, if wide, that are equal once they are rounded to float32.
+func drawn(wide bool, first, n int, ids *Keys) Source {
+	src := rowsOf(first, n, 4, ids)
+	if wide {
+		src.Rows64 = make([]float64, len(src.Rows))
+		for i, x := range src.Rows {
+			src.Rows64[i] = 1e9 + float64(x)/64
+		}
+		src.Rows = nil
+	}
+	return src
+}
+
 // rowDeed does deed n: each puts, appends, deletes, pins or replaces, and may be repeated when its result is unknown.
-func rowDeed(ctx context.Context, c *Catalog, n int) error {
+func rowDeed(ctx context.Context, c *Catalog, wide bool, n int) error {
 	id := int64(100 * (n + 1))
 	one := func(_ Info, err error) error { return err }
 	switch {
 	case n%12 == 0:
-		i, err := c.Create(ctx, "a", rowsOf(n, 10, 4, nil), CreateOptions{Metric: "l2", Replace: true}, fmt.Sprint("key ", n))
+		o := CreateOptions{Metric: "l2", Replace: true}
+		if wide {
+			o.DType = "float64"
+		}
+		i, err := c.Create(ctx, "a", drawn(wide, n, 10, nil), o, fmt.Sprint("key ", n))
 		if err == nil {
 			i, err = c.Wait(ctx, "a", i.Version)
 		}
 		return one(i, err)
 	case n%12 == 5:
-		err := one(c.Append(ctx, "a", rowsOf(n, 2, 4, ints(id, id+1)), ""))
+		err := one(c.Append(ctx, "a", drawn(wide, n, 2, ints(id, id+1)), ""))
 		if err != nil && kindOf(err) == problem.InvalidValue { // an earlier process has done it
 			err = nil
 		}
@@ -52,19 +70,16 @@ func rowDeed(ctx context.Context, c *Catalog, n int) error {
 	case n%12 == 10:
 		return c.Unpin("owner")
 	}
-	return one(c.Put(ctx, "a", rowsOf(n, 3, 4, ints(1, id, id+1)), ""))
+	return one(c.Put(ctx, "a", drawn(wide, n, 3, ints(1, id, id+1)), ""))
 }
 
 // rowsAfter returns the vectors by id after so many deeds.
-func rowsAfter(deeds int) map[string][]float64 {
+func rowsAfter(wide bool, deeds int) map[string][]float64 {
 	all := map[string][]float64{}
 	write := func(n int, ids ...int) {
 		for i, id := range ids {
-			row := make([]float64, 4)
-			for j, x := range vectors(n, i+1, 4)[4*i:] {
-				row[j] = float64(x)
-			}
-			all[fmt.Sprint(id)] = row
+			src := drawn(wide, n, i+1, nil)
+			all[fmt.Sprint(id)] = slices.Clone(src.given()[4*i:])
 		}
 	}
 	for n := range deeds {
@@ -87,7 +102,7 @@ func rowsAfter(deeds int) map[string][]float64 {
 }
 
 // writeByRows does deeds until all are done, or it is killed.
-func writeByRows(child *crashtest.Child, dir string, first int) error {
+func writeByRows(child *crashtest.Child, wide bool, dir string, first int) error {
 	b := cpu.New(cpu.Options{Threads: 1})
 	defer b.Close()
 	db, err := openDatabase(dir)
@@ -109,7 +124,7 @@ func writeByRows(child *crashtest.Child, dir string, first int) error {
 		}
 	}
 	for n := first; n < lastWrite; n++ {
-		if err := rowDeed(ctx, c, n); err != nil {
+		if err := rowDeed(ctx, c, wide, n); err != nil {
 			return fmt.Errorf("deed %d: %w", n, err)
 		}
 		child.Print(fmt.Sprint(crashtest.StepDone, n))
@@ -120,17 +135,21 @@ func writeByRows(child *crashtest.Child, dir string, first int) error {
 // TestKillOfWriters kills a process again and again that changes a collection by rows: what was acknowledged is there, the last change may be or
 // not, and nothing else is, nor any file that nothing needs.
 func TestKillOfWriters(t *testing.T) {
-	seeds := uint64(3)
+	seeds := uint64(4)
 	if testing.Short() {
-		seeds = 1
+		seeds = 2
 	}
 	open, place := processor(t), placer(t)
 	for seed := range seeds {
 		r, dir := rand.New(rand.NewPCG(9, seed)), t.TempDir()
+		wide, deeds := seed%2 == 1, byRows
+		if wide {
+			deeds = byRows64
+		}
 		at := map[string]int{}
 		for did, kills := 0, 0; did < lastWrite && kills < 60; kills++ {
 			before := did
-			life := crashtest.Run(t, 1+r.IntN([]int{10, 30}[r.IntN(2)]), r.IntN(2) == 0, dir, fmt.Sprint(before), byRows)
+			life := crashtest.Run(t, 1+r.IntN([]int{10, 30}[r.IntN(2)]), r.IntN(2) == 0, dir, fmt.Sprint(before), deeds)
 			did = life.NextStep(before)
 			at[life.Last()]++
 			f := &fixture{t: t, dir: dir, o: Options{Open: open, Place: place}}
@@ -146,7 +165,7 @@ func TestKillOfWriters(t *testing.T) {
 				got = held(t, v)
 				v.Release()
 			}
-			if d := cmp.Diff(rowsAfter(did), got); d != "" && cmp.Diff(rowsAfter(did+1), got) != "" {
+			if d := cmp.Diff(rowsAfter(wide, did), got); d != "" && cmp.Diff(rowsAfter(wide, did+1), got) != "" {
 				t.Fatalf("seed %d: killed at %q after %d deeds: %s", seed, life.Last(), did, d)
 			}
 			f.noneLeft()

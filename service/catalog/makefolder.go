@@ -82,7 +82,7 @@ func (c *Catalog) startFolder(ctx context.Context, v *Version, o *opened) error 
 		o.share.settle(o.change.Bytes) // the pages of the file are those of the version before
 		return nil
 	}
-	need := shape{rows: int64(v.Len()), dim: v.Dim(), metric: v.o.col.Metric, basis: v.o.col.Basis, idBytes: v.idBytes()}
+	need := shape{rows: int64(v.Len()), dim: v.Dim(), metric: v.o.col.Metric, basis: v.o.col.Basis, elem: v.elem(), idBytes: v.idBytes()}
 	err := o.share.resize(need.estimate(), need.String()+", put into the order of their ids to be changed,")
 	if err != nil {
 		<-c.buildSlot

@@ -141,8 +141,9 @@ func TestAppendOfManyBuilds(t *testing.T) {
 // TestRemoveWhere: an expression deletes what it is true of, of a version that is built as of a folder; none is no error, and all is one.
 func TestRemoveWhere(t *testing.T) {
 	f, ctx := newFolder(t, Options{Place: placer(t)}), context.Background()
-	for name, dtype := range map[string]string{"rows": "", "versions": "float64"} {
-		f.byID(name, CreateOptions{DType: dtype})
+	for name, place := range map[string]Placer{"versions": nil, "rows": f.c.o.Place} {
+		f.c.o.Place = place
+		f.byID(name, CreateOptions{})
 		remove := func(text, key string) (Info, error) { return f.c.RemoveWhere(ctx, name, parsed(t, text), text, key) }
 		for range 2 {
 			if i, err := remove("year > 90", "none of "+name); err != nil || *i.Change != (api.RowChange{}) || i.Count != 6 || i.Tag() != "1" {
@@ -152,7 +153,7 @@ func TestRemoveWhere(t *testing.T) {
 		if _, err := remove("year > 12", "none of "+name); kindOf(err) != problem.KeyReused {
 			t.Errorf("another expression under the same key: %v", err)
 		}
-		if dtype != "" { // the others may be empty
+		if place == nil { // the others may be empty
 			if _, err := remove("year > 2", ""); kindOf(err) != problem.InvalidValue || !strings.Contains(err.Error(), "these are all 6 rows") {
 				t.Errorf("%s: of all: %v", name, err)
 			}
@@ -162,11 +163,12 @@ func TestRemoveWhere(t *testing.T) {
 		if got := f.left(name); got != "10 12 15" {
 			t.Errorf("%s: rows %s", name, got)
 		}
-		if i, err := f.c.Get(name); err != nil || (i.Writes != nil) != (dtype == "") || len(i.Columns) != 2 {
+		if i, err := f.c.Get(name); err != nil || (i.Writes != nil) != (place != nil) || len(i.Columns) != 2 {
 			t.Errorf("%s: %+v, %v", name, i, err)
 		}
 	}
 
+	f.c.o.Place = f.o.Place
 	// beside writers of rows that the expression is true of, or is not any more, nothing else is deleted
 	f.byID("busy", CreateOptions{})
 	f.c.o.Patience = 1 << 40 // the first makes it change by rows

@@ -2,11 +2,9 @@ package catalog
 
 import (
 	"context"
-	"fmt"
 
 	"go.etcd.io/bbolt"
 
-	"thresher/dataset"
 	"thresher/segments/folder"
 	"thresher/service/api"
 	"thresher/service/problem"
@@ -37,6 +35,7 @@ func (c *Catalog) Put(ctx context.Context, name string, src Source, key string) 
 	if err != nil {
 		return Info{}, err
 	}
+	defer rows.free()
 	if rows.ids == nil {
 		return Info{}, problem.New(problem.InvalidValue, "the rows to put have no ids, under which they are written").In("ids")
 	}
@@ -45,7 +44,7 @@ func (c *Catalog) Put(ctx context.Context, name string, src Source, key string) 
 		if err := c.isAt(name, wanted(ctx)); err != nil {
 			return Info{}, err
 		}
-		return c.changeRows(ctx, v, folder.Change{IDs: rows.ids, Rows: rows.values, Columns: rows.columns, Rounding: rows.rounding}, rows.warnings, key, fingerprint)
+		return c.changeRows(ctx, v, rows.change(), rows.warnings, key, fingerprint)
 	})
 }
 
@@ -111,18 +110,12 @@ func (c *Catalog) changingVersion(ctx context.Context, name, key string) (*Versi
 	return nil, nil
 }
 
-// mayBecomeFolder refuses what folders cannot hold.
+// mayBecomeFolder refuses changes by rows where the server makes none.
 func (o *opened) mayBecomeFolder() error {
-	what := ""
-	switch {
-	case o.c.o.Place == nil:
-		what = "this server changes no collections by rows"
-	case o.col.Elem() == dataset.ElemFloat64:
-		what = fmt.Sprintf("collection %s is kept as %s, and collections that change by rows are float32 or narrower", o.name, o.col.Elem())
-	default:
+	if o.c.o.Place != nil {
 		return nil
 	}
-	return problem.New(problem.Conflict, "%s: POST appends rows, and PUT of the collection with overwrite replaces it", what).In("name")
+	return problem.New(problem.Conflict, "this server changes no collections by rows: POST appends rows, and PUT of the collection with overwrite replaces it").In("name")
 }
 
 // changeRows makes a change of the version's folder, which is made if it has none.
@@ -217,11 +210,12 @@ func (c *Catalog) endWrites(name string) (resume func()) {
 // write makes a change of a version's folder, which the caller uses, within the limits.
 func (o *opened) write(ctx context.Context, ch folder.Change) (Written, error) {
 	f := o.changing
-	if n := len(ch.Rows) / o.change.Dim; n > 0 {
-		if err := o.fits(ch.IDs, n); err != nil {
+	if !ch.Deletes() {
+		if err := o.fits(ch.IDs, ch.IDs.Len()); err != nil {
 			return Written{}, err
 		}
-		need := o.shapeOfRows(&ch, f.Form().Metric, f.Form().Basis)
+		form := f.Form()
+		need := o.shapeOfRows(&ch, form.Metric, form.Basis, form.Elem)
 		bytes := need.estimate()
 		if err := o.share.grow(bytes, need.String()); err != nil {
 			return Written{}, err

@@ -13,11 +13,17 @@ import (
 
 // checkFirst refuses, before a version that is a file becomes a folder, rows that the folder would refuse.
 func (o *opened) checkFirst(ch *folder.Change) error {
-	if ch.Rows == nil { // ids that are there are deleted
+	if ch.Deletes() { // ids that are there
 		return nil
 	}
 	n, dim := ch.IDs.Len(), o.change.Dim
-	if err := o.describeWrite(cmp.Or(o.col.Metric.CheckRows(ch.Rows, dim), collection.CheckElem(ch.Rows, dim, o.col.Elem()))); err != nil {
+	var err error
+	if ch.Rows64 != nil {
+		err = o.col.Metric.CheckRows64(ch.Rows64, dim, o.col.Origin)
+	} else {
+		err = cmp.Or(o.col.Metric.CheckRows(ch.Rows, dim), collection.CheckElem(ch.Rows, dim, o.col.Elem()))
+	}
+	if err := o.describeWrite(err); err != nil {
 		return err
 	}
 	if total := int64(o.col.N + n); total > o.c.o.MaxRows {
@@ -35,7 +41,7 @@ func (o *opened) checkFirst(ch *folder.Change) error {
 			return taken(int(row), o.ids, at)
 		}
 	}
-	need := o.shapeOfRows(ch, o.col.Metric, o.col.Basis)
+	need := o.shapeOfRows(ch, o.col.Metric, o.col.Basis, o.col.Elem())
 	bytes := need.estimate()
 	if err := o.share.grow(bytes, need.String()); err != nil {
 		return err
@@ -43,10 +49,13 @@ func (o *opened) checkFirst(ch *folder.Change) error {
 	return o.share.grow(-bytes, "")
 }
 
-// shapeOfRows is the size of rows that are written, with what describes them. They wait in float32, whatever their type.
-func (o *opened) shapeOfRows(ch *folder.Change, metric collection.Metric, basis collection.Basis) shape {
+// shapeOfRows is the size of rows that are written, with what describes them. They wait in float64 if elem is that, and else in float32.
+func (o *opened) shapeOfRows(ch *folder.Change, metric collection.Metric, basis collection.Basis, elem dataset.Elem) shape {
 	n := int64(ch.IDs.Len())
 	s := shape{rows: n, dim: o.change.Dim, metric: metric, basis: basis, idBytes: textBytes * n}
+	if elem == dataset.ElemFloat64 {
+		s.elem = elem
+	}
 	if ch.Columns != nil {
 		s.idBytes += ch.Columns.Bytes()
 	}

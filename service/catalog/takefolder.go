@@ -6,6 +6,7 @@ import (
 	"math"
 	"path/filepath"
 
+	"thresher/dataset"
 	"thresher/segments/folder"
 	"thresher/service/problem"
 	"thresher/store"
@@ -83,6 +84,9 @@ func (o *opened) describeFolder() error {
 	}
 	ch := &o.change
 	ch.Metric, ch.Basis, ch.Seed, ch.Dim, ch.Columns = form.Metric.String(), form.Basis.String(), form.Seed, form.Dim, form.Columns
+	if form.Elem == dataset.ElemFloat64 {
+		ch.DType = form.Elem.String()
+	}
 	if ch.IDs = Integers; now.Textual() || o.changing.Greatest() > math.MaxInt64 { // such numbers are served by their digits
 		ch.IDs = Strings
 	}

@@ -8,6 +8,7 @@ import (
 
 	"thresher/batch"
 	"thresher/collection"
+	"thresher/dataset"
 	"thresher/segments/folder"
 	"thresher/service/problem"
 )
@@ -62,7 +63,15 @@ func (v *Version) Origin() []float64 {
 }
 
 // Float64 reports whether the rows are kept as float64, and so are scored with queries as they are given.
-func (v *Version) Float64() bool { return v.now == nil && v.o.col.Float64() }
+func (v *Version) Float64() bool { return v.elem() == dataset.ElemFloat64 }
+
+// elem is the type in which the rows are kept.
+func (v *Version) elem() dataset.Elem {
+	if v.now != nil {
+		return v.o.changing.Form().Elem
+	}
+	return v.o.col.Elem()
+}
 
 // QueryOrigin is what queries are taken relative to before they are rounded: Origin, and nil of Float64.
 func (v *Version) QueryOrigin() []float64 {

@@ -35,7 +35,7 @@ func (r *newRows) describe(v *Version, given *columns.Columns) error {
 	if r.columns, err = given.As(fields); err != nil {
 		return problem.New(problem.InvalidValue, "source.columns: %v", err).In("source.columns").Because(err)
 	}
-	return v.o.c.checkWeight(r, v.Dim())
+	return v.o.c.checkWeight(r, v)
 }
 
 // refuseColumns refuses columns of rows for a version that has none.
@@ -87,7 +87,7 @@ func (r *newRows) readColumns(ctx context.Context, v *Version, s *staged, path s
 	s.layout.Dropped = slices.DeleteFunc(s.layout.Dropped, func(name string) bool {
 		return slices.ContainsFunc(wanted, func(f columns.Field) bool { return f.Name == name })
 	})
-	return v.o.c.checkWeight(r, v.Dim())
+	return v.o.c.checkWeight(r, v)
 }
 
 // namesOf lists columns.
@@ -100,12 +100,12 @@ func namesOf(fields []columns.Field) string {
 }
 
 // checkWeight refuses columns that take more than a folder writes at once.
-func (c *Catalog) checkWeight(r *newRows, dim int) error {
+func (c *Catalog) checkWeight(r *newRows, v *Version) error {
 	if r.columns == nil {
 		return nil
 	}
-	if n, most := r.columns.Bytes()+int64(r.columns.Rows())*int64(4*dim+64), c.o.atOnce; n > most {
-		return problem.New(problem.OverLimit, "%d rows of %d columns take %d bytes with what describes them, at most %d are written at once to a collection that changes by rows", r.columns.Rows(), dim, n, most).In("rows").Within(most).Because(errTooMany)
+	if n, most := r.columns.Bytes()+int64(r.columns.Rows())*v.writtenBytes(), c.o.atOnce; n > most {
+		return problem.New(problem.OverLimit, "%d rows of %d columns take %d bytes with what describes them, at most %d are written at once to a collection that changes by rows", r.columns.Rows(), v.Dim(), n, most).In("rows").Within(most).Because(errTooMany)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"thresher/columns"
 	"thresher/dataset"
@@ -18,18 +19,36 @@ import (
 
 // newRows are rows to write, in memory.
 type newRows struct {
-	values   []float32 // [n][dim], relative to the version's origin
-	rounding dataset.Change
+	values   []float32        // [n][dim], relative to the version's origin; nil of a version that is kept as float64
+	wide     []float64        // of such a version the rows as they are given
+	rounding dataset.Change   // of values
 	columns  *columns.Columns // nil: the source has none of the version's
 	ids      *dataset.IDs     // nil: the source has none
 	n        int
 	id       string // identifies the content, for fingerprints of requests
 	warnings []string
+	share    *share // of the memory that they take until free
+}
+
+// newRows returns rows for a version, none yet.
+func (c *Catalog) newRows(v *Version) *newRows { return &newRows{share: c.memory.share(v.o.name)} }
+
+// free gives up the memory of the rows.
+func (r *newRows) free() { r.share.settle(0) }
+
+// reserve asks for the memory of so many rows of a version, before they are read.
+func (r *newRows) reserve(rows int64, v *Version) error {
+	return r.share.resize(rows*v.writtenBytes(), shape{rows: rows, dim: v.Dim()}.String()+" to write")
+}
+
+// change is the write of the rows under their ids.
+func (r *newRows) change() folder.Change {
+	return folder.Change{IDs: r.ids, Rows: r.values, Rows64: r.wide, Columns: r.columns, Rounding: r.rounding}
 }
 
 // readRows reads rows for a version, of its dimension and with ids of its kind.
-// Their content is identified if keyed.
-func (c *Catalog) readRows(ctx context.Context, v *Version, src *Source, keyed bool) (*newRows, error) {
+// Their content is identified if keyed. The caller frees them.
+func (c *Catalog) readRows(ctx context.Context, v *Version, src *Source, keyed bool) (_ *newRows, err error) {
 	if src.Body != nil || src.Path != "" || src.File != "" {
 		return c.readSource(ctx, v, src)
 	}
@@ -39,8 +58,17 @@ func (c *Catalog) readRows(ctx context.Context, v *Version, src *Source, keyed b
 	if src.Dim != v.Dim() {
 		return nil, wrongDimension("the rows", src.Dim, v)
 	}
-	r := &newRows{n: max(len(src.Rows), len(src.Rows64)) / src.Dim}
-	if err := c.checkSize(int64(r.n), src.Dim); err != nil {
+	r := c.newRows(v)
+	defer func() {
+		if err != nil {
+			r.free()
+		}
+	}()
+	r.n = max(len(src.Rows), len(src.Rows64)) / src.Dim
+	if err := c.checkSize(int64(r.n), v); err != nil {
+		return nil, err
+	}
+	if err := r.reserve(int64(r.n), v); err != nil {
 		return nil, err
 	}
 	if err := r.describe(v, src.Values); err != nil {
@@ -53,27 +81,14 @@ func (c *Catalog) readRows(ctx context.Context, v *Version, src *Source, keyed b
 	if err := r.finish(b); err != nil {
 		return nil, err
 	}
-	r.values = make([]float32, r.n*src.Dim)
-	given := src.Rows64
-	if given == nil {
-		given = make([]float64, len(src.Rows))
-		for i, x := range src.Rows {
-			given[i] = float64(x)
-		}
-	}
-	for row := range r.n {
-		from, to := row*src.Dim, (row+1)*src.Dim
-		change, bad := dataset.Narrow(r.values[from:to], given[from:to], v.Origin())
-		if bad >= 0 {
-			return nil, problem.New(problem.NotFinite, "row %d, column %d is %v, which is no finite float32", row, bad, given[from+bad]).At("rows", row)
-		}
-		r.rounding.Add(change)
+	if err := r.take(src.given(), v); err != nil {
+		return nil, err
 	}
 	if !keyed {
 		return r, nil
 	}
 	content := sha256.New() // of what stage writes, which a change that makes a version is known by
-	err := src.writeNPY(content, r.n)
+	err = src.writeNPY(content, r.n)
 	r.id = fmt.Sprintf("content %x", content.Sum(nil))
 	if err == nil && src.Values != nil {
 		content = sha256.New()
@@ -84,6 +99,38 @@ func (c *Catalog) readRows(ctx context.Context, v *Version, src *Source, keyed b
 		r.id, err = src.IDs.identify(r.id)
 	}
 	return r, err
+}
+
+// given returns the rows in memory in float64.
+func (s *Source) given() []float64 {
+	if s.Rows64 != nil {
+		return s.Rows64
+	}
+	given := make([]float64, len(s.Rows))
+	for i, x := range s.Rows {
+		given[i] = float64(x)
+	}
+	return given
+}
+
+// take takes rows as they are kept: rounded to float32, relative to the version's origin, unless that is kept as float64.
+func (r *newRows) take(given []float64, v *Version) error {
+	dim, origin, kept := v.Dim(), v.Origin(), v.Float64()
+	r.values = make([]float32, r.n*dim)
+	for row := range r.n {
+		from, to := row*dim, (row+1)*dim
+		change, bad := dataset.Narrow(r.values[from:to], given[from:to], origin)
+		if bad >= 0 {
+			return problem.New(problem.NotFinite, "row %d, column %d is %v, which is no finite float32", row, bad, given[from+bad]).At("rows", row)
+		}
+		if !kept {
+			r.rounding.Add(change)
+		}
+	}
+	if kept {
+		r.values, r.wide = nil, given
+	}
+	return nil
 }
 
 // checkRows checks rows that the request itself contains.
@@ -111,11 +158,19 @@ func wrongDimension(called string, dim int, v *Version) error {
 var errTooMany = errors.New("too many rows for one write")
 
 // checkSize refuses rows that are more than a folder writes at once.
-func (c *Catalog) checkSize(n int64, dim int) error {
-	if most := c.o.atOnce / int64(4*dim+64); n > most {
-		return problem.New(problem.OverLimit, "%d rows of %d columns, at most %d are written at once to a collection that changes by rows", n, dim, most).In("rows").Within(most).Because(errTooMany)
+func (c *Catalog) checkSize(n int64, v *Version) error {
+	if most := c.o.atOnce / v.writtenBytes(); n > most {
+		return problem.New(problem.OverLimit, "%d rows of %d columns, at most %d are written at once to a collection that changes by rows", n, v.Dim(), most).In("rows").Within(most).Because(errTooMany)
 	}
 	return nil
+}
+
+// writtenBytes is about what a row takes in a write, without columns: its values in float64 or float32, and its id.
+func (v *Version) writtenBytes() int64 {
+	if v.Float64() {
+		return int64(8*v.Dim() + 64)
+	}
+	return int64(4*v.Dim() + 64)
 }
 
 // idsBuilder returns a builder of ids of the version's kind.
@@ -188,8 +243,8 @@ func (c *Catalog) readSource(ctx context.Context, v *Version, src *Source) (*new
 	return c.readStaged(ctx, v, src, s)
 }
 
-// readStaged reads the rows of a source that is durable.
-func (c *Catalog) readStaged(ctx context.Context, v *Version, src *Source, s *staged) (*newRows, error) {
+// readStaged reads the rows of a source that is durable. The caller frees them.
+func (c *Catalog) readStaged(ctx context.Context, v *Version, src *Source, s *staged) (_ *newRows, err error) {
 	o := s.origin
 	named := src.IDColumn != ""
 	if !named && s.layout.IDs != "" {
@@ -203,7 +258,7 @@ func (c *Catalog) readStaged(ctx context.Context, v *Version, src *Source, s *st
 	case s.dim != v.Dim():
 		return nil, wrongDimension(o.Called, s.dim, v)
 	}
-	if err := c.checkSize(s.rows, s.dim); err != nil {
+	if err := c.checkSize(s.rows, v); err != nil {
 		return nil, err
 	}
 	end, err := c.startReading(ctx)
@@ -216,32 +271,37 @@ func (c *Catalog) readStaged(ctx context.Context, v *Version, src *Source, s *st
 		path = s.arriving(o.File)
 	}
 	opt := c.options(o)
-	opt.Origin = v.Origin()
+	opt.Origin = v.QueryOrigin()
 	in, err := dataset.Open(path, opt)
 	if err != nil {
 		return nil, describe(err, o, path)
 	}
 	defer in.Close()
-	r := &newRows{id: s.id}
+	r := c.newRows(v)
+	defer func() {
+		if err != nil {
+			r.free()
+		}
+	}()
+	r.id = s.id
+	if err := r.reserve(max(0, s.rows), v); err != nil {
+		return nil, err
+	}
 	if err := r.readColumns(ctx, v, s, path); err != nil {
 		return nil, err
 	}
 	r.warnings = append(s.dropped(named), r.warnings...)
 	b := v.idsBuilder()
-	for buf, more := make([]float32, s.dim*max(1, (1<<18)/s.dim)), true; more; {
+	read := r.reads(in, v)
+	for more := true; more; {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		n, err := in.Read(buf)
+		n, err := read()
 		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, describe(err, o, path)
 		}
 		more = err == nil
-		r.n += n
-		if err := c.checkSize(int64(r.n), s.dim); err != nil {
-			return nil, err
-		}
-		r.values = append(r.values, buf[:n*s.dim]...)
 		if !named {
 			continue
 		}
@@ -251,11 +311,58 @@ func (c *Catalog) readStaged(ctx context.Context, v *Version, src *Source, s *st
 			}
 		}
 	}
-	r.rounding = dataset.ChangeOf(in)
+	if r.wide == nil {
+		r.rounding = dataset.ChangeOf(in)
+	}
 	if r.columns != nil && r.columns.Rows() != r.n {
 		return nil, problem.New(problem.InvalidValue, "%s: the columns have %d rows, and there are %d vectors", o.Called, r.columns.Rows(), r.n).In("columns")
 	}
 	return r, r.finish(b)
+}
+
+// reads returns what appends the next rows of a source to r, and says how many they were: in float64, as they are given, of a version that is
+// kept so. It asks for the memory of rows of which the source did not say how many they are.
+func (r *newRows) reads(in dataset.Reader, v *Version) func() (int, error) {
+	dim := in.Dim()
+	values := dim * max(1, (1<<18)/dim)
+	if v.Float64() {
+		typed, buf := dataset.Doubled(in), make([]float64, values)
+		r.wide = []float64{}
+		return func() (n int, err error) {
+			n, err = typed.ReadTyped(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(buf))), 8*len(buf)))
+			r.wide, err = appendRows(r, v, r.wide, buf[:n*dim], err)
+			return n, err
+		}
+	}
+	buf := make([]float32, values)
+	r.values = []float32{}
+	return func() (n int, err error) {
+		n, err = in.Read(buf)
+		r.values, err = appendRows(r, v, r.values, buf[:n*dim], err)
+		return n, err
+	}
+}
+
+// appendRows appends more rows of a version to those of r, whose memory it asks for before it grows; err is that of reading them.
+func appendRows[T float32 | float64](r *newRows, v *Version, all, more []T, err error) ([]T, error) {
+	if err != nil && err != io.EOF {
+		return all, err
+	}
+	dim := v.Dim()
+	r.n += len(more) / dim
+	if err := v.o.c.checkSize(int64(r.n), v); err != nil {
+		return all, err
+	}
+	if len(all)+len(more) > cap(all) {
+		now := max(len(all)+len(more), cap(all)/4*5)
+		if need := int64(now / dim); need*v.writtenBytes() > r.share.held {
+			if err := r.reserve(need, v); err != nil {
+				return all, err
+			}
+		}
+		all = slices.Grow(all, now-len(all))
+	}
+	return append(all, more...), err
 }
 
 // rowsToAppend reads rows for a version that changes, or may. Of more than are written at once, and of a file with ids that are not read because those
@@ -303,7 +410,8 @@ func (c *Catalog) appendRows(ctx context.Context, v *Version, src *Source, rows 
 
 // appendNew is appendRows of rows that were read.
 func (c *Catalog) appendNew(ctx context.Context, v *Version, rows *newRows, key, fingerprint string) (Info, error) {
-	ch := folder.Change{IDs: rows.ids, Rows: rows.values, Columns: rows.columns, Rounding: rows.rounding, Only: folder.OnlyNew}
+	ch := rows.change()
+	ch.Only = folder.OnlyNew
 	if rows.ids != nil {
 		return c.changeRows(ctx, v, ch, rows.warnings, key, fingerprint)
 	}

@@ -169,7 +169,7 @@ func digestRows(rows []int64) string {
 func (w *requestWork) group(ctx context.Context, group []*request, answers map[*request]found) error {
 	parts := make([]part, len(group))
 	for i, r := range group {
-		parts[i] = part{r.search.Queries, r.search.Changes, r.goals}
+		parts[i] = part{r.search.Queries, r.search.Queries64, r.search.Changes, r.goals}
 	}
 	out, err := w.ask(ctx, group[0].shelf, group[0].ask(), parts)
 	if err != nil {
@@ -186,7 +186,7 @@ func (w *requestWork) group(ctx context.Context, group []*request, answers map[*
 // completion window instead.
 func (r *request) ask() batch.Request {
 	req := r.search.Request()
-	req.Queries, req.Deadline, req.Part = nil, 0, true
+	req.Queries, req.Queries64, req.Deadline, req.Part = nil, nil, 0, true
 	req.Filter, req.Exclude = r.allow, r.deny
 	return req
 }

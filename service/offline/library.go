@@ -38,8 +38,10 @@ type shelf interface {
 	// coordinates are the names of the coordinates, nil if they have none.
 	coordinates() []string
 	metric() collection.Metric
-	// origin is what queries are taken relative to; nil is zero.
+	// origin is what queries are taken relative to before they are rounded; nil is zero.
 	origin() []float64
+	// float64s reports whether the vectors are kept as float64, so that queries are taken as they are given; origin is nil then.
+	float64s() bool
 	// rows returns the row numbers of the ids that a request lists; nil for a nil list.
 	rows(l *wire.IDList, field string) ([]int64, error)
 	naming() wire.Naming
@@ -74,21 +76,7 @@ type shared struct {
 }
 
 func (l inCatalog) pin(ctx context.Context, name, owner string) (int64, error) {
-	version, err := l.c.PinNow(ctx, name, owner)
-	if err != nil {
-		return 0, err
-	}
-	v, err := l.c.Use(name, version)
-	if err == nil {
-		defer v.Release()
-		if v.Float64() {
-			err = problem.New(problem.InvalidValue, "%s: %v", name, collection.ErrFloat64).In("collection")
-		}
-	}
-	if err != nil {
-		return 0, errors.Join(err, l.c.Unpin(owner))
-	}
-	return version, nil
+	return l.c.PinNow(ctx, name, owner)
 }
 
 func (l inCatalog) pinAgain(name string, version int64, owner string) error {
@@ -140,7 +128,8 @@ func (u inUse) dim() int { return u.v.Dim() }
 func (u inUse) len() int { return u.v.Len() }
 
 func (u inUse) coordinates() []string { return u.v.Coordinates() }
-func (u inUse) origin() []float64     { return u.v.Collection().Origin }
+func (u inUse) origin() []float64     { return u.v.QueryOrigin() }
+func (u inUse) float64s() bool        { return u.v.Float64() }
 
 func (u inUse) metric() collection.Metric { return u.v.Collection().Metric }
 

@@ -187,6 +187,7 @@ func (s *atlasShelf) Search(ctx context.Context, req batch.Request) (*batch.Resp
 func (s *atlasShelf) metric() collection.Metric { return collection.InnerProduct }
 
 func (s *atlasShelf) origin() []float64 { return nil }
+func (s *atlasShelf) float64s() bool    { return false }
 
 func (s *atlasShelf) shard() tasks.Shard {
 	return tasks.ShardOf(s.engine.Collection(), func(row int) string { return s.id(int64(row)) })

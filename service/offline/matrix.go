@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"thresher/batch"
 	"thresher/dataset"
@@ -109,18 +110,25 @@ type rows struct {
 	goals  *rowGoals // nil if all rows ask for the same
 	path   string    // of the link, which clients do not see
 	chunk  int       // rows
-	memory [2][]float32
+	memory [2]queryRows
 	turn   int
+	typed  dataset.TypedReader // r in float64, for vectors that are kept so; else nil
 	ended  bool
 	digest *tasks.QueryDigest // of the rows read; nil if none is wanted
 }
 
-// maxElements bounds the memory of a chunk of long rows: 64 MiB.
+// maxElements bounds the memory of a chunk of long rows: 64 MiB, in float64 twice as much.
 const maxElements = 1 << 24
+
+// queryRows are rows of a matrix: wide, as they are given, for vectors that are kept as float64, else narrow.
+type queryRows struct {
+	narrow []float32
+	wide   []float64
+}
 
 // rowChunk is consecutive rows, and their goals unless all rows ask for the same.
 type rowChunk struct {
-	queries []float32
+	queries queryRows
 	changes []float64 // by rounding, of each; nil if there are none
 	ids     []string  // of the queries; nil if they have none
 	goals   []batch.QueryGoal
@@ -133,6 +141,9 @@ func (j *job) openRows(rec *record, options *request, answers int) (*rows, error
 	var err error
 	if s.r, err = dataset.Open(s.path, j.reading(rec, options.shelf, options.shelf.origin())); err != nil {
 		return nil, s.named(err)
+	}
+	if options.shelf.float64s() {
+		s.typed = dataset.Doubled(s.r)
 	}
 	if s.goals, err = j.openGoals(rec, options); err != nil {
 		s.close()
@@ -178,7 +189,7 @@ func (s *rows) Skip(ctx context.Context, n int64) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		got, err := s.r.Read(s.buffer()[:min(left, int64(s.chunk))*int64(s.r.Dim())])
+		got, err := s.read(s.buffer(), 0, int(min(left, int64(s.chunk))))
 		left -= int64(got)
 		if err == io.EOF {
 			return fmt.Errorf("the input holds %d rows, %d are answered already", n-left, n)
@@ -205,12 +216,17 @@ func (s *rows) Next(ctx context.Context) (next rowChunk, n int, err error) {
 		if s.goals != nil {
 			at = n + 1
 		}
-		got, err := s.r.Read(buf[n*dim : at*dim])
-		if s.digest != nil {
-			s.digest.Add(buf[n*dim:(n+got)*dim], dataset.GivenOf(s.r))
+		got, err := s.read(buf, n, at)
+		switch {
+		case s.typed != nil && s.digest != nil:
+			s.digest.AddGiven(buf.wide[n*dim : (n+got)*dim])
+		case s.digest != nil:
+			s.digest.Add(buf.narrow[n*dim:(n+got)*dim], dataset.GivenOf(s.r))
 		}
 		n += got
-		next.changes = append(next.changes, dataset.RowChanges(s.r)...)
+		if s.typed == nil {
+			next.changes = append(next.changes, dataset.RowChanges(s.r)...)
+		}
 		next.ids = append(next.ids, s.r.IDs()...)
 		if err == io.EOF {
 			s.ended = true
@@ -232,15 +248,34 @@ func (s *rows) Next(ctx context.Context) (next rowChunk, n int, err error) {
 	if n == 0 {
 		return next, 0, io.EOF
 	}
-	next.queries = buf[:n*dim]
+	if s.typed != nil {
+		next.queries.wide = buf.wide[:n*dim]
+	} else {
+		next.queries.narrow = buf.narrow[:n*dim]
+	}
 	return next, n, nil
 }
 
-func (s *rows) buffer() []float32 {
-	if s.memory[s.turn] == nil {
-		s.memory[s.turn] = make([]float32, s.chunk*s.r.Dim())
+// buffer returns memory for a chunk.
+func (s *rows) buffer() queryRows {
+	of := &s.memory[s.turn]
+	switch values := s.chunk * s.r.Dim(); {
+	case s.typed != nil && of.wide == nil:
+		of.wide = make([]float64, values)
+	case s.typed == nil && of.narrow == nil:
+		of.narrow = make([]float32, values)
 	}
-	return s.memory[s.turn]
+	return *of
+}
+
+// read reads the next rows, at most end-from, to places from to end-1 of memory.
+func (s *rows) read(to queryRows, from, end int) (int, error) {
+	dim := s.r.Dim()
+	if s.typed == nil {
+		return s.r.Read(to.narrow[from*dim : end*dim])
+	}
+	values := to.wide[from*dim : end*dim]
+	return s.typed.ReadTyped(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), 8*len(values)))
 }
 
 // rowCount is what a pass over a matrix finds.
@@ -272,7 +307,9 @@ func (j *job) countRows(rec *record) (count rowCount, err error) {
 	}
 	digest := tasks.NewQueryDigest(c.dim())
 	if c.origin() == nil {
-		dataset.KeepGiven(s.r)
+		if s.typed == nil {
+			dataset.KeepGiven(s.r)
+		}
 		s.digest = digest
 	}
 	for {
@@ -364,9 +401,13 @@ func (w *rowWork) chunk(ctx context.Context, chunk rowChunk, first int64, totals
 	}
 	w.run = tasks.SearchRun{}
 	dim := w.options.shelf.dim()
-	parts := make([]part, len(chunk.queries)/dim)
+	parts := make([]part, max(len(chunk.queries.narrow), len(chunk.queries.wide))/dim)
 	for i := range parts {
-		parts[i].queries = chunk.queries[i*dim : (i+1)*dim]
+		if chunk.queries.wide != nil {
+			parts[i].wide = chunk.queries.wide[i*dim : (i+1)*dim]
+		} else {
+			parts[i].queries = chunk.queries.narrow[i*dim : (i+1)*dim]
+		}
 		if chunk.changes != nil {
 			parts[i].changes = chunk.changes[i : i+1]
 		}

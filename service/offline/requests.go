@@ -188,7 +188,7 @@ func (s *requests) read(ctx context.Context, r *request, text []byte) error {
 
 // decode reads the body of a request and checks it against its collection.
 func (r *request) decode(body []byte, limits wire.Limits) (err error) {
-	limits.Origin = r.shelf.origin()
+	limits.Origin, limits.Float64 = r.shelf.origin(), r.shelf.float64s()
 	if r.search, err = wire.DecodeSearch(body, r.shelf.dim(), limits); err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ type asker struct {
 	run   tasks.SearchRun
 	took  time.Duration // of the previous search
 	buf   []float32
+	wide  []float64 // in place of buf, of vectors that are kept as float64
 	lost  []float64 // by rounding, of each query in buf
 	goals []batch.QueryGoal
 }
@@ -24,6 +25,7 @@ type asker struct {
 // part is the queries of one request, with their goals: one a query, or none.
 type part struct {
 	queries []float32
+	wide    []float64 // in place of queries, as they are given, for vectors that are kept as float64
 	changes []float64 // by rounding, of each; nil if there are none
 	goals   []batch.QueryGoal
 }
@@ -47,7 +49,7 @@ func (a *asker) ask(ctx context.Context, s shelf, req batch.Request, parts []par
 	room := a.slice
 	dim := s.dim()
 	for i := range parts {
-		m := len(parts[i].queries) / dim
+		m := max(len(parts[i].queries), len(parts[i].wide)) / dim
 		out[i].answers = make([]batch.Answer, m)
 		for lo := 0; lo < m; {
 			hi := min(lo+room, m)
@@ -68,9 +70,13 @@ func (a *asker) ask(ctx context.Context, s shelf, req batch.Request, parts []par
 // askSlice answers the pieces, without those of refused parts.
 func (a *asker) askSlice(ctx context.Context, s shelf, req batch.Request, parts []part, slice []piece, out []found) error {
 	for {
-		req.Queries, req.Goals = a.gather(s.dim(), parts, slice, out)
-		req.Changes, req.Stored = a.lost, true
-		if len(req.Queries) == 0 {
+		req.Goals = a.gather(s.dim(), parts, slice, out)
+		switch {
+		case len(a.wide) > 0:
+			req.Queries64 = a.wide
+		case len(a.buf) > 0:
+			req.Queries, req.Changes, req.Stored = a.buf, a.lost, true
+		default:
 			return nil
 		}
 		a.gate.pass(ctx, a.took)
@@ -93,17 +99,21 @@ func (a *asker) askSlice(ctx context.Context, s shelf, req batch.Request, parts 
 	}
 }
 
-// gather copies the pieces of parts that are not refused into one matrix, and their goals,
+// gather copies the pieces of parts that are not refused into one matrix, and returns their goals,
 // which are nil if no part has any.
-func (a *asker) gather(dim int, parts []part, slice []piece, out []found) ([]float32, []batch.QueryGoal) {
-	a.buf, a.lost, a.goals = a.buf[:0], a.lost[:0], a.goals[:0]
+func (a *asker) gather(dim int, parts []part, slice []piece, out []found) []batch.QueryGoal {
+	a.buf, a.wide, a.lost, a.goals = a.buf[:0], a.wide[:0], a.lost[:0], a.goals[:0]
 	some := false
 	for _, p := range slice {
 		if out[p.part].wrong != nil {
 			continue
 		}
 		from := &parts[p.part]
-		a.buf = append(a.buf, from.queries[p.lo*dim:p.hi*dim]...)
+		if from.wide != nil {
+			a.wide = append(a.wide, from.wide[p.lo*dim:p.hi*dim]...)
+		} else {
+			a.buf = append(a.buf, from.queries[p.lo*dim:p.hi*dim]...)
+		}
 		if from.changes != nil {
 			a.lost = append(a.lost, from.changes[p.lo:p.hi]...)
 		} else {
@@ -117,9 +127,9 @@ func (a *asker) gather(dim int, parts []part, slice []piece, out []found) ([]flo
 		a.goals = append(a.goals, from.goals[p.lo:p.hi]...)
 	}
 	if !some {
-		return a.buf, nil
+		return nil
 	}
-	return a.buf, a.goals
+	return a.goals
 }
 
 // distribute assigns the answers to their parts.
