@@ -26,6 +26,12 @@ const (
 	rangeBytes = 24
 	// coordinateBytes is the memory of a coordinate of a query: as it is given, in float64, rotated and coded.
 	coordinateBytes = 24
+	// survivorBytes is the memory of a backend for each arm that a look keeps: an entry of a list and, once its
+	// whole row is read, a finalist, in slices that grow by a quarter. chunkEntryBytes is that of each atom of
+	// chunkAtoms that a first look scans at a time, or of its first chunk if that is larger.
+	survivorBytes, chunkEntryBytes, chunkAtoms = 5 * (8 + 16) / 4, 8, 4096
+	// forecastError is by which factor forecasts of the arms that looks keep err.
+	forecastError = 2
 	// answeredBytes is the memory of an atom in an Answer, searchScoreBytes that of its search score if the
 	// request asks for it, certificateBytes that of the rest.
 	answeredBytes, searchScoreBytes, certificateBytes = 12, 8, 640
@@ -33,17 +39,22 @@ const (
 
 // Footprint is the memory that a search takes in addition to the collection.
 type Footprint struct {
-	// Part is how many queries are answered at a time, Run the greatest number of bytes of the
-	// run that answers them.
+	// Part is how many queries are answered at a time, Run the number of bytes of the run that
+	// answers them, if looks keep at most twice as many atoms as forecast.
 	Part int
 	Run  int64
+	// Survivors is how many bytes more the run takes if looks drop no atom at all.
+	Survivors int64
 	// Answers is the greatest number of bytes of the answers to all queries, which a Response
 	// holds together.
 	Answers int64
 }
 
-// Bytes is the memory of the run and the answers together.
-func (f *Footprint) Bytes() int64 { return f.Run + f.Answers }
+// Bytes is the greatest memory of the run and the answers together.
+func (f *Footprint) Bytes() int64 { return f.Expected() + f.Survivors }
+
+// Expected is the memory of the run and the answers together, if looks keep at most twice as many atoms as forecast.
+func (f *Footprint) Expected() int64 { return f.Run + f.Answers }
 
 // MinQueryBytes returns the least memory, in bytes, that a query of so many dimensions takes in a
 // run that wants its best k atoms (0: any number), so that small requests need no Footprint.
@@ -64,8 +75,9 @@ func (e *Engine) Footprint(req Request, queries int) (Footprint, error) {
 			return f, split[i].renumber(err)
 		}
 		part := min(w.maxQueries(), max(1, queries))
-		if run := int64(part)*w.queryBytes() + e.warmBytes(req.Published.Warm); run > f.Run {
-			f.Part, f.Run = part, run
+		expected, most := w.survivorBytes()
+		if run, rest := int64(part)*(w.queryBytes()+expected)+e.warmBytes(req.Published.Warm), int64(part)*(most-expected); run+rest > f.Run+f.Survivors {
+			f.Part, f.Run, f.Survivors = part, run, rest
 		}
 		answered := int64(answeredBytes)
 		if w.req.SearchScores {
@@ -101,6 +113,18 @@ func (w *work) queryBytes() int64 {
 		few += rangeBytes * (min(int64(w.e.c.N), 2*threads*wanted) - wanted)
 	}
 	return few + scannedBytes*wanted
+}
+
+// survivorBytes returns what the lists of one query's survivors take in a backend on the CPU, if looks keep
+// forecastError times as many arms as forecast, and if they keep all. Other backends have lists of a fixed size in
+// memory of their own.
+func (w *work) survivorBytes() (expected, most int64) {
+	if w.e.threads() == 0 || w.dense() || w.strategy.perArm || w.strategy.reference != nil || len(w.strategy.Looks) == 0 {
+		return 0, 0
+	}
+	chunk := chunkEntryBytes * int64(min(w.e.c.N, max(chunkAtoms, w.strategy.Looks[0].FirstChunk)))
+	share := min(1, forecastError*w.strategy.predicted())
+	return chunk + int64(share*survivorBytes*float64(w.allowed)), chunk + survivorBytes*int64(w.allowed)
 }
 
 // dense reports whether a dense scan answers w.

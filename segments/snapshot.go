@@ -244,7 +244,7 @@ func (s *Snapshot) Footprint(req batch.Request, queries int) (most batch.Footpri
 		if err != nil {
 			return most, err
 		}
-		if f.Run > most.Run {
+		if f.Bytes() > most.Bytes() {
 			most = f
 		}
 	}

@@ -40,12 +40,14 @@ type PartLimits struct {
 	Queries int   // of a part, 1 or more
 	Answers int64 // bytes of the answers to a part, with what is written of them
 	Written int64 // bytes of an atom of an answer while it is written
-	// Free, unless 0, is how many bytes a part may take in all.
+	// Free, unless 0, is how many bytes a part may take in all. One query alone may take them if looks drop as
+	// many vectors as is forecast.
 	Free int64
 }
 
 // PartMemory is how many queries a search answers at a time, and the greatest number of bytes
-// that this takes in addition to the vectors; 0 if nobody knows how long the answers are.
+// that this takes in addition to the vectors; 0 if nobody knows how long the answers are. Of one query they are those that
+// are expected.
 type PartMemory struct {
 	Queries int   `json:"queries_at_a_time"`
 	Bytes   int64 `json:"bytes"`
@@ -63,7 +65,7 @@ type footprinter interface {
 // many as the limits allow. It is ErrMemory, beside the memory of one query, if that is too much; other errors are those
 // of the search.
 func (l *PartLimits) Divide(e footprinter, req batch.Request) (PartMemory, error) {
-	if req.K == 0 {
+	if req.K == 0 && l.Free == 0 {
 		return PartMemory{Queries: l.Queries}, nil
 	}
 	one, err := e.Footprint(req, 1)
@@ -77,10 +79,16 @@ func (l *PartLimits) Divide(e footprinter, req batch.Request) (PartMemory, error
 			return PartMemory{}, err
 		}
 		m := PartMemory{queries, f.Bytes() + int64(queries)*written}
-		if l.Free == 0 || m.Bytes <= l.Free {
-			return m, nil
+		if queries == 1 && l.Free > 0 && m.Bytes > l.Free {
+			m.Bytes = f.Expected() + written
 		}
-		if queries == 1 {
+		fits := l.Free == 0 || m.Bytes <= l.Free
+		switch {
+		case req.K == 0 && (fits || queries == 1):
+			return PartMemory{Queries: queries}, nil
+		case fits:
+			return m, nil
+		case queries == 1:
 			return m, fmt.Errorf("%w: %d bytes, and %d are free", ErrMemory, m.Bytes, l.Free)
 		}
 	}

@@ -36,14 +36,14 @@ func TestDivideRequest(t *testing.T) {
 	}
 }
 
-// footprint takes so many bytes for a query, and as many for its answer.
+// footprint takes so many bytes for a query, as many for its answer, and a tenth if no vector is dropped.
 type footprint int64
 
 func (f footprint) Footprint(_ batch.Request, queries int) (batch.Footprint, error) {
 	if f < 0 {
 		return batch.Footprint{}, errors.New("no footprint")
 	}
-	return batch.Footprint{Run: int64(queries) * int64(f), Answers: int64(queries) * int64(f)}, nil
+	return batch.Footprint{Run: int64(queries) * int64(f), Survivors: int64(queries) * int64(f) / 10, Answers: int64(queries) * int64(f)}, nil
 }
 
 // TestPartLimits: a part has as many queries as their answers, and what is free, have room for.
@@ -55,12 +55,15 @@ func TestPartLimits(t *testing.T) {
 		want   PartMemory
 		err    error
 	}{
-		"all":           {PartLimits{Queries: 10, Answers: 1000, Written: 1}, 5, 20, PartMemory{10, 450}, nil},
-		"answers":       {PartLimits{Queries: 10, Answers: 100, Written: 1}, 5, 20, PartMemory{4, 180}, nil},
-		"one at least":  {PartLimits{Queries: 10, Answers: 1, Written: 1}, 5, 20, PartMemory{1, 45}, nil},
-		"free":          {PartLimits{Queries: 10, Answers: 1000, Written: 1, Free: 100}, 5, 20, PartMemory{2, 90}, nil},
+		"all":           {PartLimits{Queries: 10, Answers: 1000, Written: 1}, 5, 20, PartMemory{10, 470}, nil},
+		"answers":       {PartLimits{Queries: 10, Answers: 100, Written: 1}, 5, 20, PartMemory{4, 188}, nil},
+		"one at least":  {PartLimits{Queries: 10, Answers: 1, Written: 1}, 5, 20, PartMemory{1, 47}, nil},
+		"free":          {PartLimits{Queries: 10, Answers: 1000, Written: 1, Free: 100}, 5, 20, PartMemory{2, 94}, nil},
+		"as forecast":   {PartLimits{Queries: 10, Answers: 1000, Written: 1, Free: 45}, 5, 20, PartMemory{1, 45}, nil},
 		"none is free":  {PartLimits{Queries: 10, Answers: 1000, Written: 1, Free: 44}, 5, 20, PartMemory{1, 45}, ErrMemory},
-		"any number":    {PartLimits{Queries: 10, Answers: 1, Free: 1}, 0, 20, PartMemory{10, 0}, nil},
+		"any number":    {PartLimits{Queries: 10, Answers: 1}, 0, 20, PartMemory{10, 0}, nil},
+		"few of any":    {PartLimits{Queries: 10, Answers: 1000, Free: 100}, 0, 20, PartMemory{2, 0}, nil},
+		"one of any":    {PartLimits{Queries: 10, Answers: 1000, Free: 1}, 0, 20, PartMemory{1, 0}, nil},
 		"without plans": {PartLimits{Queries: 10, Answers: 1}, 5, -1, PartMemory{}, errors.New("no footprint")},
 	} {
 		got, err := x.limits.Divide(x.each, batch.Request{K: x.k})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"runtime"
 	"slices"
@@ -47,6 +48,8 @@ func (f *searching) request() batch.Request {
 const (
 	// maxPart bounds the queries that are answered together: as many as an Engine takes.
 	maxPart = 1024
+	// fewSurvivors is how many pairs of a query and a vector it may keep take little memory.
+	fewSurvivors = 1 << 22
 	// maxPartAnswers bounds the bytes of the answers that are not in the reply yet.
 	maxPartAnswers = 64 << 20
 )
@@ -246,13 +249,20 @@ func (s *search) run(ctx context.Context, step string, take func(lo int, req *ba
 
 // partQueries is how many queries are answered together, at most maxPart.
 func (s *search) partQueries() (int, error) {
-	if s.k == 0 || s.m*s.k <= maxPartAnswers/(8+answerBytes) {
+	fewAnswers := s.k == 0 || s.m*s.k <= maxPartAnswers/(8+answerBytes)
+	if fewAnswers && int64(min(s.m, maxPart))*int64(s.index.N) <= fewSurvivors {
 		return maxPart, nil
 	}
 	req := s.req
 	req.K = min(s.k, s.index.N)
 	l := tasks.PartLimits{Queries: maxPart, Answers: maxPartAnswers, Written: 4}
+	if s.call.s.o.Spare != nil {
+		l.Free = s.call.s.o.Spare()
+	}
 	memory, err := l.Divide(s.index.engine, req)
+	if errors.Is(err, tasks.ErrMemory) {
+		err = (&failure{Kind: noMemory, Argument: "k", Message: fmt.Sprintf("%v; ask for fewer vectors", err)}).within(l.Free)
+	}
 	return memory.Queries, err
 }
 

@@ -44,13 +44,14 @@ func (s *search) answer(ctx context.Context, queries dataset.Reader) error {
 // boundedChunks divides the queries into chunks of bounded memory, and states it.
 func (s *search) boundedChunks(queries dataset.Reader) (*queryChunks, error) {
 	src := newQueryChunks(s.in.queries, queries, s.Config.Chunk).forAtoms(s.atoms).within(s.flags.part.QueryPart)
-	m, err := s.boundMemory(src.chunk)
+	wanted := src.chunk
+	m, err := s.boundMemory(wanted)
 	if err != nil {
 		return nil, err
 	}
 	src.chunk = m.Queries
 	s.Log.Info("memory of the search", "k", s.k, "bytes", m.Bytes, "queries_at_a_time", m.Queries)
-	if s.k >= statedFrom || s.atoms.beyond {
+	if m.Bytes > 0 && (s.k >= statedFrom || s.atoms.beyond || m.Queries < wanted) {
 		s.summary.Memory = &m
 	}
 	return src, nil

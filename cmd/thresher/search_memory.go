@@ -15,22 +15,22 @@ const (
 	// and a score, as text or binary, in a slice that has grown; fullBytes that of an output that has the score
 	// in float64 and row numbers beside ids as well.
 	writtenBytes, fullBytes = 64, 128
-	// statedFrom is the k from which memory that is not free bounds a search, and its summary states
-	// what it took; of vectors that take more than the free memory it does so from any.
+	// statedFrom is the k from which the summary of a search states what memory it took; of vectors that take
+	// more than the free memory, or if that divides the queries, it does so from any.
 	statedFrom = 1000
 )
 
 // boundMemory chooses how many queries are answered at a time, at most so many: few enough for
-// the memory of their answers and, if k is large or the vectors are larger, for what is free. It fails if one answer takes
-// more than that.
+// the memory of their answers, and for what is free. It fails if one answer takes more than that.
 func (s *search) boundMemory(queries int) (tasks.PartMemory, error) {
 	req := s.request
 	req.K = s.k
 	l := tasks.PartLimits{Queries: queries, Answers: chunkBytes, Written: s.writtenBytes()}
-	if s.k >= statedFrom || s.atoms.beyond {
-		l.Free = cli.SpareMemory()
-	}
+	l.Free = cli.SpareMemory()
 	m, err := l.Divide(s.engine, req)
+	if err == nil && l.Free > 0 && m.Bytes > l.Free/2 {
+		cli.GrowHeapBy(l.Free)
+	}
 	switch {
 	case errors.Is(err, tasks.ErrMemory):
 		return m, s.flags.refuse("%w; ask for fewer vectors with -k",

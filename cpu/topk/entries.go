@@ -21,13 +21,20 @@ type Entries struct {
 	Bounds []float32
 }
 
+// manyEntries is the capacity from which entries grow by a quarter, as batch.Footprint expects; below they double.
+const manyEntries = 1 << 14
+
 // Reserve grows the capacity to n more entries, and overrun.
 func (s *Entries) Reserve(n int) {
 	n += len(s.IDs) + Overrun
 	if min(cap(s.IDs), cap(s.Bounds)) >= n {
 		return
 	}
-	n = max(n, 2*cap(s.IDs))
+	more := cap(s.IDs)
+	if more >= manyEntries {
+		more /= 4
+	}
+	n = max(n, cap(s.IDs)+more)
 	ids, bounds := make([]uint32, len(s.IDs), n), make([]float32, len(s.IDs), n)
 	copy(ids, s.IDs)
 	copy(bounds, s.Bounds)

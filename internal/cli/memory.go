@@ -42,10 +42,19 @@ func freeBelowLimit() (int64, bool) {
 	if limit == math.MaxInt64 {
 		return 0, false
 	}
+	return limit - takenByRuntime(), true
+}
+
+// takenByRuntime returns what counts for GOMEMLIMIT.
+func takenByRuntime() int64 {
 	taken := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(taken)
-	return limit - int64(taken[0].Value.Uint64()-taken[1].Value.Uint64()), true
+	return int64(taken[0].Value.Uint64() - taken[1].Value.Uint64())
 }
+
+// GrowHeapBy has the garbage collector keep the heap below what it is now and so many bytes more, by LowerHeap:
+// work that was divided by SpareMemory leaves no room for as much again of what is not in use any more.
+func GrowHeapBy(bytes int64) { LowerHeap(takenByRuntime() + bytes) }
 
 // heapOfMemory is the part of the memory of a process that its heap may have. The rest is for
 // stacks, the runtime's tables, and holes between what is allocated.
