@@ -189,13 +189,16 @@ func (o *Oracle) memory() []float32 {
 
 // measured computes |v| of a row.
 func (o *Oracle) measured(i int) float64 {
-	if o.kept != nil && o.kept.Float64() {
+	if o.float64s() {
 		row := make([]float64, o.dim)
 		o.kept.Vectors.Read64(row, i*o.dim)
 		return norm(row)
 	}
 	return norm(o.row(i))
 }
+
+// float64s reports whether the rows are kept as float64.
+func (o *Oracle) float64s() bool { return o.kept != nil && o.kept.Float64() }
 
 // row returns row i: in place, or made of what the collection keeps, by other code than its own.
 func (o *Oracle) row(i int) []float32 {
