@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -306,5 +307,37 @@ func TestDamagedColumns(t *testing.T) {
 	s.do("GET", "/v1/collections/films", nil).want(200).into(&info)
 	if log := s.log.String(); info.State != catalog.Failed || !strings.Contains(log, `column \"year\": file of columns is damaged`) && !strings.Contains(log, "file of columns is damaged") {
 		t.Errorf("%+v %s", info, log)
+	}
+}
+
+// TestJoinByFilters does what docs/join.md says of a join over HTTP.
+func TestJoinByFilters(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "docs", "join.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	between := func(from, to string) string {
+		_, rest, ok := strings.Cut(string(page), from)
+		text, _, also := strings.Cut(rest, to)
+		if !ok || !also {
+			t.Fatalf("no %q and %q in join.md", from, to)
+		}
+		return text
+	}
+	items, put := between("cat > items.jsonl <<'END'\n", "END"), between("curl -X PUT 'localhost:8080", "'")
+	body := "{" + between("a filter:\n\n    {", "\n")
+	want := regexp.MustCompile("`(\\[[0-9, ]*\\])`").FindAllStringSubmatch(between("The ids of the answers are", "."), -1)
+	s := start(t, nil)
+	s.made(put, strings.NewReader(items), "Content-Type", "application/x-ndjson")
+	var found api.Found
+	s.do("POST", "/v1/collections/items/search", body).want(200).into(&found)
+	if len(found.Results) != len(want) {
+		t.Fatalf("%d answers, want %v", len(found.Results), want)
+	}
+	for j := range want {
+		ids, err := json.Marshal(found.Results[j].IDs)
+		if err != nil || string(ids) != strings.ReplaceAll(want[j][1], " ", "") {
+			t.Errorf("query %d: %s, %v, want %s", j, ids, err, want[j][1])
+		}
 	}
 }

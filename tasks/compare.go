@@ -196,6 +196,18 @@ type comparedQuery struct {
 	given   []float64 // in its place, of atoms of float64
 }
 
+// wide returns the query in float64.
+func (q comparedQuery) wide() []float64 {
+	if q.given != nil {
+		return q.given
+	}
+	wide := make([]float64, len(q.rounded))
+	for i, x := range q.rounded {
+		wide[i] = float64(x)
+	}
+	return wide
+}
+
 // query returns query j of a request.
 func (c *Comparison) query(req *batch.Request, j int) comparedQuery {
 	from, to := j*c.atoms.dim, (j+1)*c.atoms.dim

@@ -11,14 +11,15 @@ import (
 	"thresher/verify"
 )
 
-// lookForReasons makes a comparison keep what why needs. For vectors of float64 there are no reasons.
-func (c *Comparison) lookForReasons() {
-	if !c.atoms.float64s() {
-		c.reasons = c.newReasons()
-	}
-}
+// lookForReasons makes a comparison keep what why needs.
+func (c *Comparison) lookForReasons() { c.reasons = c.newReasons() }
 
-func (c *Comparison) newReasons() *verify.Reasons { return verify.NewReasons(c.oracle, c.atoms.origin) }
+func (c *Comparison) newReasons() *verify.Reasons {
+	if c.atoms.float64s() { // which the oracle has as they are
+		return verify.NewReasons(c.oracle, nil)
+	}
+	return verify.NewReasons(c.oracle, c.atoms.origin)
+}
 
 // reason adds answer j of a part, whose vector is q and which was compared last, to the reasons.
 func (c *Comparison) reason(p *Part, j int, q comparedQuery) {
@@ -34,7 +35,7 @@ func (c *Comparison) specimen(r *verify.Reasons, p *Part, j int, q comparedQuery
 	if req.Goals != nil {
 		goal = req.Goals[j]
 	}
-	s := &verify.Specimen{Query: stated.Query, Q: q.rounded, Best: p.Proven[j].IDs, IDs: stated.Rows, Missed: missed}
+	s := &verify.Specimen{Query: stated.Query, Q: q.wide(), Best: p.Proven[j].IDs, IDs: stated.Rows, Missed: missed}
 	if k := cmp.Or(goal.K, req.K); k > 0 {
 		s.IDs = s.IDs[:min(k, len(s.IDs))]
 	}
@@ -76,9 +77,6 @@ func (c *Comparison) why(ctx context.Context) ([]verify.Reason, error) {
 
 // beyond says why an answer of a part has ids that are no rows, if all answers of it show why; else "".
 func (c *Comparison) beyond(p *Part) string {
-	if c.atoms.float64s() {
-		return ""
-	}
 	r := c.newReasons()
 	for j := range p.Proven {
 		best := p.Proven[j].IDs

@@ -16,7 +16,7 @@ type RecallSummary struct {
 	TookMS float64      `json:"took_ms"`        // of these searches
 	*verify.RecallReport
 	// Reasons say why answers lack vectors, those that explain most first; empty if none is known, nil if no answer
-	// lacks any, the deadline left no time to look for them, or the vectors are float64.
+	// lacks any, or the deadline left no time to look for them.
 	Reasons []verify.Reason `json:"reasons,omitzero"`
 }
 

@@ -20,7 +20,7 @@ type probe struct {
 // vector is a row while it is seen.
 type vector struct {
 	row     int64
-	near    []float32 // as the oracle has it
+	near    []float64 // as the oracle has it
 	given   []float64
 	length  float64
 	rounded [][]float64 // by theory; valid where isRounded
@@ -68,7 +68,7 @@ func (r *Reasons) try(left []theory) *probes {
 		}
 	}
 	dim := r.oracle.dim
-	t.v = vector{given: make([]float64, dim), rounded: make([][]float64, len(left)), is: make([]bool, len(left))}
+	t.v = vector{near: make([]float64, dim), given: make([]float64, dim), rounded: make([][]float64, len(left)), is: make([]bool, len(left))}
 	for i := range left {
 		t.v.rounded[i] = make([]float64, dim)
 	}
@@ -79,21 +79,16 @@ func (r *Reasons) try(left []theory) *probes {
 }
 
 // give writes x as it was given to out.
-func (r *Reasons) give(out []float64, x []float32) {
-	for c, y := range x {
-		out[c] = float64(y)
-		if r.origin != nil {
-			out[c] += r.origin[c]
-		}
+func (r *Reasons) give(out, x []float64) {
+	copy(out, x)
+	for c, y := range r.origin {
+		out[c] += y
 	}
 }
 
 func (t *probes) probe(e *specimen) *probe {
 	dim := t.r.oracle.dim
-	one := &probe{specimen: e, near: make([]float64, dim), given: make([]float64, dim), rounded: make([][]float64, len(t.left)), stated: make([][]scored, len(t.left)), tops: make([]top, len(t.left))}
-	for c, x := range e.Q {
-		one.near[c] = float64(x)
-	}
+	one := &probe{specimen: e, near: e.Q, given: make([]float64, dim), rounded: make([][]float64, len(t.left)), stated: make([][]scored, len(t.left)), tops: make([]top, len(t.left))}
 	t.r.give(one.given, e.Q)
 	one.length = norm(one.given)
 	for i := range t.left {
@@ -121,7 +116,7 @@ func (t *probe) wanted(h *theory) int {
 // look makes a row the vector that is seen.
 func (t *probes) look(row int64) {
 	o, v := t.r.oracle, &t.v
-	v.row, v.near = row, o.row(int(row))
+	v.row, v.near = row, o.row64(int(row), v.near)
 	t.r.give(v.given, v.near)
 	v.length = norm(v.given)
 	clear(v.is)
@@ -173,7 +168,7 @@ func (t *probes) state(one *probe) {
 func (t *probes) squared(one *probe) float64 {
 	sum := 0.0
 	for c, x := range t.v.near {
-		sum += (one.near[c] - float64(x)) * (one.near[c] - float64(x))
+		sum += (one.near[c] - x) * (one.near[c] - x)
 	}
 	return sum
 }

@@ -32,7 +32,7 @@ type specimen struct {
 // Specimen is an answer with what was found of it. Its slices are not changed later, but for those in Missed.
 type Specimen struct {
 	Query int64     // its number
-	Q     []float32 // its vector
+	Q     []float64 // its vector, in the type in which the rows are kept, widened
 	Best  []int64   // the k best vectors, best first
 	IDs   []int64   // those of the answer, at most as many; some may be no row
 	// Missed are those of Best that it lacks, where vectors of equal score stand for each other.
@@ -52,7 +52,8 @@ const (
 	comparedRows = 64
 )
 
-// NewReasons returns reasons for answers with the scores of o, whose rows and queries are relative to origin.
+// NewReasons returns reasons for answers with the scores of o, whose rows and queries are relative to origin; those of
+// float64 to none.
 func NewReasons(o *Oracle, origin []float64) *Reasons {
 	return &Reasons{oracle: o, origin: origin, holders: map[int64][]*claim{}, absent: absence{missed: map[int64]bool{}, highest: -1}}
 }
@@ -80,7 +81,7 @@ func (r *Reasons) Add(s *Specimen) {
 	own.Q, own.Missed = slices.Clone(s.Q), slices.Clone(s.Missed)
 	own.Best, own.IDs = slices.Clone(s.Best), slices.Clone(s.IDs)
 	own.Scores = slices.Clone(s.Scores)
-	e := &specimen{Specimen: &own, lacks: lacks, pairs: r.oracle.pairs(own.Q)}
+	e := &specimen{Specimen: &own, lacks: lacks, pairs: r.oracle.pairs64(own.Q)}
 	e.floor = e.pairs.search(own.Best[len(own.Best)-1])
 	if lacks == 0 {
 		r.complete = append(r.complete, e)

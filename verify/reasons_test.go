@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"thresher/collection"
+	"thresher/dataset"
 	"thresher/verify"
 )
 
@@ -94,6 +96,80 @@ func (x *examined) ranked(j int, score func(q, v []float32) float64) (ids []int6
 
 func (x *examined) query(j int) []float32 { return x.queries[j*x.dim : (j+1)*x.dim] }
 
+// TestReasonsOfFloat64: answers from the vectors rounded to float32 are told apart from those of others, where the vectors
+// are kept in float64.
+func TestReasonsOfFloat64(t *testing.T) {
+	const n, m, dim, k = 600, 40, 8, 10
+	random := rand.New(rand.NewPCG(3, 1))
+	rows, queries := make([]float64, n*dim), make([]float64, m*dim)
+	for i := range queries {
+		queries[i] = random.NormFloat64()
+	}
+	for i := range rows { // 30 rows each differ by less than float32 tells apart
+		if rows[i] = random.NormFloat64(); i/dim%30 > 0 {
+			rows[i] = rows[i-i/dim%30*dim] + 1e-9*rows[i]
+		}
+	}
+	for _, metric := range []collection.Metric{collection.InnerProduct, collection.Cosine, collection.Euclidean} {
+		v, err := dataset.VectorsOf(rows, dim)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := collection.BuildVectors(t.Context(), v, &collection.Options{Metric: metric, Elem: dataset.ElemFloat64, NoCodes: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		for _, want := range []string{verify.BecauseRounded, verify.BecauseReversed, ""} {
+			o, err := verify.NewLazyOracleOf(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, recall := verify.NewReasons(o, nil), verify.NewRecall(o, k)
+			for j := range m {
+				q := queries[j*dim:][:dim]
+				ranked := func(given func(float64) float64, way float64) (ids []int64) {
+					scores := make([]float64, n)
+					for i := range scores {
+						var dot, squared, q2, v2 float64
+						for c, x := range rows[i*dim:][:dim] {
+							a, b := given(q[c]), given(x)
+							dot, squared, q2, v2 = dot+a*b, squared+(a-b)*(a-b), q2+a*a, v2+b*b
+						}
+						scores[i] = way * map[collection.Metric]float64{collection.InnerProduct: dot, collection.Cosine: dot / math.Sqrt(q2*v2), collection.Euclidean: -squared}[metric]
+						ids = append(ids, int64(i))
+					}
+					slices.SortStableFunc(ids, func(a, b int64) int { return cmp.Compare(scores[b], scores[a]) })
+					return ids[:k]
+				}
+				same, single := func(x float64) float64 { return x }, func(x float64) float64 { return float64(float32(x)) }
+				best := ranked(same, 1)
+				ids := map[string][]int64{verify.BecauseRounded: ranked(single, 1), verify.BecauseReversed: ranked(same, -1), "": best}[want]
+				if _, err := recall.Compare64(int64(j), q, best, ids, nil); err != nil {
+					t.Fatal(err)
+				}
+				r.Add(&verify.Specimen{Query: int64(j), Q: q, Best: best, IDs: ids, Missed: recall.Missed()})
+			}
+			found, err := r.Find(t.Context(), nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want == "" && found != nil || want != "" && !slices.ContainsFunc(found, func(one verify.Reason) bool { return one.Kind == want }) {
+				t.Errorf("%v: %+v, want %s", metric, found, want)
+			}
+		}
+	}
+}
+
+// widened returns a vector in float64.
+func widened(v []float32) []float64 {
+	wide := make([]float64, len(v))
+	for c, x := range v {
+		wide[c] = float64(x)
+	}
+	return wide
+}
+
 // reasons finds why answers lack vectors.
 func (x *examined) reasons(t *testing.T, answers [][]int64) []verify.Reason {
 	t.Helper()
@@ -103,7 +179,7 @@ func (x *examined) reasons(t *testing.T, answers [][]int64) []verify.Reason {
 	}
 	r, recall := verify.NewReasons(o, nil), verify.NewRecall(o, x.k)
 	for j, ids := range answers {
-		s := &verify.Specimen{Query: int64(j), Q: x.query(j), Best: x.best[j], IDs: ids, May: x.may}
+		s := &verify.Specimen{Query: int64(j), Q: widened(x.query(j)), Best: x.best[j], IDs: ids, May: x.may}
 		inside := slices.DeleteFunc(slices.Clone(ids), func(id int64) bool {
 			return id < 0 || id >= int64(x.n) || x.may != nil && !x.may(id)
 		})
@@ -343,7 +419,7 @@ func TestFindEnds(t *testing.T) {
 	ip := x.by(func(q, v []float32) float64 { return scoreBy(collection.InnerProduct, q, v) })
 	for j, ids := range ip {
 		missed := slices.DeleteFunc(slices.Clone(x.best[j]), func(id int64) bool { return slices.Contains(ids, id) })
-		r.Add(&verify.Specimen{Query: int64(j), Q: x.query(j), Best: x.best[j], IDs: ids, Missed: missed})
+		r.Add(&verify.Specimen{Query: int64(j), Q: widened(x.query(j)), Best: x.best[j], IDs: ids, Missed: missed})
 	}
 	read, gone := 0, errors.New("gone")
 	if _, err := r.Find(context.Background(), nil, func(n int) error { read += n; return nil }); err != nil || read < 32*x.n*x.dim {

@@ -35,7 +35,7 @@ func (r *Reasons) theories() (list []theory) {
 		theory{kind: BecauseReversed, text: "they are the vectors that score least: the other program seems to sort the other way", metric: asked, reversed: true},
 		theory{kind: BecauseFilter, text: "they are the best of all vectors: the other program seems not to apply the filter or the exclusions", metric: asked, all: true})
 	for i := range roundings {
-		if o := &roundings[i]; !o.unit || asked == collection.Cosine {
+		if o := &roundings[i]; (!o.unit || asked == collection.Cosine) && (o.bits < 24 || r.oracle.float64s()) {
 			list = append(list, theory{kind: BecauseRounded, text: "they are the best of " + o.text, metric: asked, rounding: o})
 		}
 	}
@@ -85,6 +85,8 @@ type rounding struct {
 const largestHalf, largestBrain = 65504, 0x1.fep127
 
 var roundings = []rounding{
+	{"vectors rounded to float32", 24, -149, math.MaxFloat32, false, false},
+	{"vectors and queries rounded to float32", 24, -149, math.MaxFloat32, true, false},
 	{"vectors rounded to float16", 11, -24, largestHalf, false, false},
 	{"vectors and queries rounded to float16", 11, -24, largestHalf, true, false},
 	{"normalised vectors rounded to float16", 11, -24, largestHalf, false, true},

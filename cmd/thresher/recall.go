@@ -129,7 +129,6 @@ type recallSummary struct {
 	// GPUUnused says of each GPU that is there and does not search why, and what to do about it.
 	GPUUnused []string `json:"gpu_unused,omitempty"`
 	*tasks.RecallSummary
-	float64s bool // the vectors are kept so
 }
 
 func (a *app) runRecall(ctx context.Context, f *recallFlags) (err error) {
@@ -251,7 +250,6 @@ func (r *recall) run(ctx context.Context, src *queryChunks) error {
 	}
 	defer results.close()
 	parts := eachDrawn(ctx, r.drawn(src), func(c *drawnChunk) (*tasks.Part, error) { return r.part(ctx, c, results) })
-	r.report.float64s = r.engine.atoms.Float64()
 	r.report.RecallSummary, err = tasks.Recall(ctx, r.compare, parts, r.note)
 	var of *tasks.AnswersError
 	if errors.As(err, &of) {

@@ -42,11 +42,7 @@ func (s *recallSummary) print(w io.Writer) error {
 	if s.Gaps != nil {
 		t.Row("gap", fmt.Sprintf("missed vectors are better than the worst returned by %.2g%% (median), %.2g%% (90%% of them at most), %.2g%% (most)", 100*s.Gaps.Median, 100*s.Gaps.High, 100*s.Gaps.Worst))
 	}
-	why := verify.ReasonTexts(s.Reasons)
-	if s.float64s && s.Complete < s.Queries {
-		why = []string{"not looked for: the vectors are kept in float64"}
-	}
-	for at, line := range why {
+	for at, line := range verify.ReasonTexts(s.Reasons) {
 		t.Row([]string{"why", ""}[min(at, 1)], line)
 	}
 	printScores(t, s.Scores)

@@ -297,24 +297,32 @@ func TestRecallOfGoals(t *testing.T) {
 	thresher(t, append([]string{"recall"}, append(args, "--exclude", fewer)...)...).WantError(t, "fewer.jsonl has 1 lists", "4 queries")
 }
 
-// TestRecallOfFloat64SaysNoReasons: where answers lack vectors kept in float64 the summary says that none are looked for.
-func TestRecallOfFloat64SaysNoReasons(t *testing.T) {
+// TestRecallOfFloat64SaysWhy: reasons are found of vectors kept in float64, too; for one, ids that are no rows.
+func TestRecallOfFloat64SaysWhy(t *testing.T) {
 	dir := t.TempDir()
-	rows := []float64{1, 0, 0, 1, -1, 0}
-	atoms := clitest.WriteFile(t, dir, "a.npy", npyOf64(rows, 2))
-	kept := filepath.Join(dir, "a.thresher")
+	var rows []float64
+	for _, x := range gaussian(1, 300*4) {
+		rows = append(rows, float64(x)+1e-12)
+	}
+	atoms := clitest.WriteFile(t, dir, "a.npy", npyOf64(rows, 4))
+	kept, answers := filepath.Join(dir, "a.thresher"), filepath.Join(dir, "answers.jsonl")
 	thresher(t, "build", "--vectors", atoms, "--metric", "ip", "--dtype", "float64", "--out", kept).WantCode(t, cli.ExitOK)
-	queries := clitest.WriteFile(t, dir, "q.npy", npyOf64(rows, 2))
-	const said = "not looked for: the vectors are kept in float64"
-	for answers, want := range map[string]bool{"0 1 2": false, "1 1 2": true} {
+	queries := clitest.WriteFile(t, dir, "q.npy", npyOf64(rows[:40*4], 4))
+	thresher(t, "search", "--vectors", kept, "--queries", queries, "-k", "5", "--out", answers).WantCode(t, cli.ExitOK)
+	for by, code := range map[int64]int{1: cli.ExitOK, 1e6: cli.ExitInput} {
 		var text strings.Builder
-		for j, id := range strings.Fields(answers) {
-			fmt.Fprintf(&text, "{\"query\":%d,\"ids\":[%s]}\n", j, id)
+		for _, a := range answersOf(t, answers) {
+			moved := make([]string, len(a.Rows))
+			for i, row := range a.Rows {
+				moved[i] = fmt.Sprint(row + by)
+			}
+			fmt.Fprintf(&text, "{\"query\":%d,\"ids\":[%s]}\n", a.Query, strings.Join(moved, ","))
 		}
-		file := clitest.WriteFile(t, dir, "answers.jsonl", []byte(text.String()))
+		file := clitest.WriteFile(t, dir, "moved.jsonl", []byte(text.String()))
 		r := thresher(t, "recall", "--vectors", kept, "--queries", queries, "--answers", file)
-		if r.WantCode(t, cli.ExitOK); strings.Contains(r.Out, said) != want {
-			t.Errorf("answers %s:\n%s%s", answers, r.Out, r.Err)
+		r.WantCode(t, code)
+		if want := fmt.Sprintf("%d row", by); !strings.Contains(r.Out+r.Err, want) || !strings.Contains(r.Out+r.Err, "after the right one") {
+			t.Errorf("moved by %d:\n%s%s", by, r.Out, r.Err)
 		}
 	}
 }

@@ -61,8 +61,7 @@ class Recall:
         Why answers lack vectors, what explains most first: ``kind`` (``shifted``, ``order``, ``metric``,
         ``reversed``, ``rounded``, ``ties``, ``filter`` or ``absent``), how many of the answers examined it
         explains (``queries`` of ``of``), their recall with it granted, and all that in words (``text``).
-        Empty if none is known, None if no answer lacks vectors, the deadline left no time to look, or vectors
-        are kept in float64, of which none are looked for.
+        Empty if none is known, None if no answer lacks vectors, or the deadline left no time to look.
     """
 
     recall: float
@@ -74,7 +73,6 @@ class Recall:
     report: dict[str, Any]
     _lims: npt.NDArray[np.int64] = field(repr=False)
     _missed: npt.NDArray[Any] = field(repr=False)
-    _dtype: str = field(default="float32", repr=False)
 
     def __float__(self) -> float:
         return self.recall
@@ -98,8 +96,6 @@ class Recall:
             lines.append(("why        " if at == 0 else "           ") + why["text"])
         if self.reasons == []:
             lines.append("why        not known: none of the usual reasons explains what answers lack")
-        if self.reasons is None and self._dtype == "float64" and self.complete < len(self.per_query):
-            lines.append("why        not looked for: the vectors are kept in float64")
         return "\n".join(lines + _stated(self.report.get("scores")))
 
 
@@ -372,7 +368,6 @@ def recall(
             report,
             out["missed_lims"],
             index._named(out["missed"]),
-            str(index.dtype),
         )
     finally:
         if own:
