@@ -46,13 +46,13 @@ export class Api extends EventTarget {
     return parse(await this.#ask(path, { method: "POST", body: write(body), signal, key }));
   }
 
-  // put is post by the method PUT, remove deletes what is at a path.
+  // put is post by the method PUT, remove deletes what is at a path, or what a body names there.
   async put(path, body, signal, key) {
     return parse(await this.#ask(path, { method: "PUT", body: write(body), signal, key }));
   }
 
-  async remove(path, signal) {
-    await this.#ask(path, { method: "DELETE", signal });
+  async remove(path, signal, body) {
+    await this.#ask(path, { method: "DELETE", signal, ...(body ? { body: write(body) } : {}) });
   }
 
   // upload stores a file, and returns what the server says of it; progress is called with the share that was sent.

@@ -1,4 +1,4 @@
-// The columns of the rows found: texts as they are, the rest by name.
+// The columns of rows, in words.
 
 import { element } from "./element.js";
 
@@ -22,12 +22,12 @@ export async function describeRows(api, collection, ids, table, signal) {
     } catch {
       return;
     }
-    page.data.forEach((row, i) => show(boxes[first + i], row.columns ?? {}, collection.columns));
+    page.data.forEach((row, i) => describeRow(boxes[first + i], row.columns ?? {}, collection.columns));
   }
 }
 
-// show writes the values of a row: texts first.
-function show(box, values, columns) {
+// describeRow writes the values of a row's columns into a box: texts last, because they are long.
+export function describeRow(box, values, columns) {
   const isText = ({ dtype }) => dtype.includes("text");
   const there = columns.filter(({ name }) => Object.hasOwn(values, name));
   const ordered = [...there.filter((c) => !isText(c)), ...there.filter(isText)];
