@@ -145,7 +145,7 @@ func (s *Server) stated(r *request, verb string, answer func(context.Context, *t
 			return nil, err
 		}
 		defer in.close() // what is decoded shares no memory with the body
-		if c.Stated, err = wire.DecodeStated(body, v.Dim(), s.limitsOf(v), s.encoders.encoderOf(v.Info().Name, v.Dim())); err != nil {
+		if c.Stated, err = wire.DecodeStated(body, v.Dim(), s.limitsOf(v), s.encoders.encoderOf(v.Info().Name, v.Dim()), s.statedFiles(r, in)); err != nil {
 			return nil, err
 		}
 		if err := tasks.CheckPublished(verb, c.Method, &c.Published); err != nil {

@@ -3,8 +3,8 @@ package serve_test
 import (
 	"bytes"
 	"flag"
-	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -40,27 +40,34 @@ func TestDescription(t *testing.T) {
 	s.Description.CheckRoutes(t, table, func(path string) bool { return bytes.Contains(parts, []byte("\n  "+path+":\n")) })
 }
 
-// TestPages: the files of the page on which tournaments are judged keep to the policy, and refer to each other and to
+// TestPages: the files of the pages of tournaments and slates keep to the policy, and refer to each other and to
 // files of the service that there are.
 func TestPages(t *testing.T) {
 	s := servetest.Start(t, t.TempDir(), nil)
-	own := os.DirFS("pages")
 	files := map[string]string{}
-	entries, err := os.ReadDir("pages")
-	if err != nil || len(entries) < 5 {
-		t.Fatal(entries, err)
-	}
-	for _, e := range entries {
-		at := "/web/" + e.Name()
-		files[at] = string(s.Do("GET", at, nil).Want(200).Body)
-		if text, err := fs.ReadFile(own, e.Name()); err != nil || string(text) != files[at] {
-			t.Errorf("%s is served with %d bytes, and has %d, %v", e.Name(), len(files[at]), len(text), err)
+	for _, folder := range []string{"pages", "slatepages"} {
+		entries, err := os.ReadDir(folder)
+		if err != nil || len(entries) < 5 {
+			t.Fatal(entries, err)
+		}
+		for _, e := range entries {
+			at := "/web/" + e.Name()
+			if files[at] != "" {
+				t.Errorf("two pages have a file %s", e.Name())
+			}
+			files[at] = string(s.Do("GET", at, nil).Want(200).Body)
+			if text, err := os.ReadFile(filepath.Join(folder, e.Name())); err != nil || string(text) != files[at] {
+				t.Errorf("%s is served with %d bytes, and has %d, %v", e.Name(), len(files[at]), len(text), err)
+			}
 		}
 	}
 	served := func(at string) bool { return s.Do("GET", at, nil).Status == 200 }
-	servicetest.CheckPages(t, files, served, "/web/tournaments.html")
-	if !strings.Contains(string(s.Do("GET", "/", nil).Want(200).Body), `"web/tournaments.html"`) {
-		t.Error("the page does not link to that of tournaments")
+	roots := []string{"/web/tournaments.html", "/web/slates.html"}
+	servicetest.CheckPages(t, files, served, roots...)
+	for _, page := range roots {
+		if !strings.Contains(string(s.Do("GET", "/", nil).Want(200).Body), `"`+strings.TrimPrefix(page, "/")+`"`) {
+			t.Errorf("the page does not link to %s", page)
+		}
 	}
 }
 

@@ -2,5 +2,5 @@
 // service's database, and the tastes of users with the slates they were given, in a database of their own.
 //
 // [New] makes both. Their stores are in the packages tournaments and slates, the parts of openapi.yaml in the
-// folder openapi, and the files of the page on which tournaments are judged in the folder pages.
+// folder openapi, the files of the page on which tournaments are judged in the folder pages, and those of the page of slates in slatepages.
 package serve

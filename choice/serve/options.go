@@ -46,6 +46,11 @@ var parts embed.FS
 //go:embed pages
 var pages embed.FS
 
+// slatePages are those of the page that makes slates and takes feedback.
+//
+//go:embed slatepages
+var slatePages embed.FS
+
 // part returns a part of the API's description.
 func part(name string) []byte {
 	text, _ := parts.ReadFile("openapi/" + name + ".yaml") // embedded, cannot fail

@@ -83,7 +83,10 @@ func (s *Slates) Repair(*bbolt.DB) error { return nil }
 func (s *Slates) Description() []byte { return part("slates") }
 
 // Pages implements extension.Extension: there are none.
-func (s *Slates) Pages() fs.FS { return nil }
+func (s *Slates) Pages() fs.FS {
+	found, _ := fs.Sub(slatePages, "slatepages") // embedded, cannot fail
+	return found
+}
 
 // Drop implements extension.OfCollections.
 func (s *Slates) Drop(ctx context.Context, collection string, first func() error) error {

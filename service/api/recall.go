@@ -5,8 +5,11 @@ import "encoding/json"
 // Stated is the body of the calls Recall and Certify: queries, and the answers that another
 // program gave to them; zero members take the server's defaults.
 type Stated struct {
-	Queries [][]float32    `json:"queries"`
-	Answers []StatedAnswer `json:"answers"` // one a query
+	Queries [][]float32    `json:"queries,omitempty"`
+	Answers []StatedAnswer `json:"answers,omitempty"` // one a query
+	// QueriesFileID and AnswersFileID are ids of stored files, of vectors and of answers to them, in place of Queries and Answers.
+	QueriesFileID string `json:"queries_file_id,omitempty"`
+	AnswersFileID string `json:"answers_file_id,omitempty"`
 	// K is the number of atoms wanted; 0 means the length of the longest answer.
 	K      int     `json:"k,omitempty"`
 	Delta  float64 `json:"delta,omitempty"`

@@ -32,7 +32,7 @@ func (v *Version) List(ctx context.Context, prefix, after string, limit int) (ro
 			}
 			least = last + 1
 		}
-		rows, err = v.numbers(ctx, spansOf(prefix), least, limit+1)
+		rows, err = v.numbers(ctx, rangesOf(prefix), least, limit+1)
 	}
 	if err != nil {
 		return nil, false, err
@@ -69,14 +69,14 @@ func (v *Version) texts(ctx context.Context, prefix, after string, most int) ([]
 	return rows, nil
 }
 
-// numbers returns the rows of the first ids, most of them at most, that are in spans and at least least.
-func (v *Version) numbers(ctx context.Context, in []span, least int64, most int) ([]int64, error) {
+// numbers returns the rows of the first ids, most of them at most, that are in ranges and at least least.
+func (v *Version) numbers(ctx context.Context, in []idRange, least int64, most int) ([]int64, error) {
 	rows := []int64{}
 	if v.now != nil {
 		first := firstIDs[int64]{most: most, compare: cmp.Compare[int64]}
 		err := v.eachID(ctx, func(ids *dataset.IDs, i int, number int64) {
 			id := int64(ids.Number(int64(i)))
-			if id >= least && slices.ContainsFunc(in, func(s span) bool { return s.low <= id && id <= s.high }) {
+			if id >= least && slices.ContainsFunc(in, func(s idRange) bool { return s.low <= id && id <= s.high }) {
 				first.add(id, number)
 			}
 		})
@@ -136,29 +136,29 @@ func (f *firstIDs[T]) add(id T, row int64) {
 // sorted returns the rows of the ids, in the order of these.
 func (f *firstIDs[T]) sorted() []int64 { return append([]int64{}, f.at...) }
 
-// span is the integers from low to high.
-type span struct{ low, high int64 }
+// idRange is the integers from low to high.
+type idRange struct{ low, high int64 }
 
-// spansOf returns the integers whose digits begin with a prefix, ascending.
-func spansOf(prefix string) []span {
+// rangesOf returns the integers whose digits begin with a prefix, ascending.
+func rangesOf(prefix string) []idRange {
 	digits, negative := strings.CutPrefix(prefix, "-")
 	switch {
 	case prefix == "":
-		return []span{{math.MinInt64, math.MaxInt64}}
+		return []idRange{{math.MinInt64, math.MaxInt64}}
 	case digits == "":
-		return []span{{math.MinInt64, -1}}
+		return []idRange{{math.MinInt64, -1}}
 	case digits == "0" && !negative:
-		return []span{{0, 0}}
+		return []idRange{{0, 0}}
 	}
 	first, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || digits[0] == '0' || digits[0] == '+' || first <= 0 {
 		return nil // no integer is written so
 	}
-	var all []span
+	var all []idRange
 	for low, high := uint64(first), uint64(first); low <= math.MaxInt64; low, high = 10*low, 10*high+9 {
-		s := span{int64(low), int64(min(high, math.MaxInt64))}
+		s := idRange{int64(low), int64(min(high, math.MaxInt64))}
 		if negative {
-			s = span{-s.high, -s.low}
+			s = idRange{-s.high, -s.low}
 		}
 		all = append(all, s)
 		if low > math.MaxInt64/10 {

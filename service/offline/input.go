@@ -3,10 +3,9 @@ package offline
 import (
 	"os"
 	"path/filepath"
-	"strings"
-	"unicode"
 
 	"thresher/dataset"
+	"thresher/service/files"
 )
 
 // inputName returns the name of the link to the input, with the extension of its format.
@@ -23,25 +22,8 @@ func (rec *record) inputName() string {
 }
 
 // excludeLink and candidatesLink return the names of the links to the files of lists.
-func (rec *record) excludeLink() string    { return "exclude" + suffix(rec.ExcludeName) }
-func (rec *record) candidatesLink() string { return "candidates" + suffix(rec.CandidatesName) }
-
-// suffix returns the part of a file's name that says its format.
-func suffix(name string) string {
-	end := ""
-	for range 2 {
-		ext := filepath.Ext(name)
-		if len(ext) < 2 || len(ext) > 12 || strings.ContainsFunc(ext[1:], func(c rune) bool { return c > unicode.MaxASCII || !unicode.IsLetter(c) && !unicode.IsDigit(c) }) {
-			break
-		}
-		end = strings.ToLower(ext) + end
-		if end != ".gz" {
-			break
-		}
-		name = strings.TrimSuffix(name, ext)
-	}
-	return end
-}
+func (rec *record) excludeLink() string    { return "exclude" + files.Suffix(rec.ExcludeName) }
+func (rec *record) candidatesLink() string { return "candidates" + files.Suffix(rec.CandidatesName) }
 
 // listFile is a file of lists that a batch names.
 type listFile struct {

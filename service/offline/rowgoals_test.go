@@ -14,6 +14,7 @@ import (
 
 	"thresher/batch"
 	"thresher/dataset"
+	"thresher/service/files"
 	"thresher/service/problem"
 )
 
@@ -161,7 +162,7 @@ func TestRowGoalsHold(t *testing.T) {
 		t.Errorf("%+v", r) // the matrix has the columns of the greatest k
 	}
 	for name, want := range map[string]string{"a.npz": ".npz", "A.JSONL.GZ": ".jsonl.gz", "x": "", "a.b/../c": "", "a.☃": "", "q.parquet": ".parquet", "a.gz": ".gz"} {
-		if got := suffix(name); got != want {
+		if got := files.Suffix(name); got != want {
 			t.Errorf("%q: %q, want %q", name, got, want)
 		}
 	}

@@ -141,7 +141,7 @@ func FuzzDecodeStated(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, l := range []Limits{{Queries: 1 << 16}, {Queries: 2, K: 2, Listed: 3}} {
 			bounded(t, len(body), 1<<20, func() error {
-				s, err := DecodeStated(body, dim, l, nil)
+				s, err := DecodeStated(body, dim, l, nil, nil)
 				if err != nil {
 					return err
 				}

@@ -12,7 +12,7 @@ import (
 func TestLongLists(t *testing.T) {
 	l := Limits{Queries: 1, K: 9, Listed: 3, IDs: 4}
 	stated := func(body string) error {
-		_, err := DecodeStated([]byte(body), 1, l, nil)
+		_, err := DecodeStated([]byte(body), 1, l, nil, nil)
 		return err
 	}
 	search := func(body string) error {

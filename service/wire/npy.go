@@ -98,6 +98,11 @@ func readNPY(body []byte, d *Draft) ([]float32, error) {
 		return nil, err
 	}
 	defer m.Close()
+	return readQueries(m, d)
+}
+
+// readQueries reads all rows of a reader, which the caller closes, as the queries of a draft.
+func readQueries(m dataset.Reader, d *Draft) ([]float32, error) {
 	if err := d.Shape(m.Len(), int64(m.Dim())); err != nil {
 		return nil, err
 	}

@@ -34,12 +34,13 @@ func statedOptions() []string {
 }
 
 // DecodeStated reads the JSON body of a request that has queries, or texts that encode makes
-// into queries, and answers to them. Without k in the body, K is the length of the longest
+// into queries, and answers to them, or names files with either, which open opens; nil refuses them. Without k in the body, K is the length of the longest
 // answer, and without a method the method is certain. The result does not share body's
 // memory. Errors are of type *problem.Problem.
-func DecodeStated(body []byte, dim int, l Limits, encode Encoder) (*Stated, error) {
+func DecodeStated(body []byte, dim int, l Limits, encode Encoder, open StatedFiles) (*Stated, error) {
 	d := NewDraft(dim, l)
 	st := &Stated{}
+	var named statedFiles
 	end, err := jsonscan.Fields(body, jsonscan.Space(body, 0), func(key []byte, at int) (int, error) {
 		switch name := string(key); {
 		case name == fieldQueries:
@@ -52,6 +53,8 @@ func DecodeStated(body []byte, dim int, l Limits, encode Encoder) (*Stated, erro
 			}
 			next, err := st.read(d, body, at)
 			return next, inField(err, fieldAnswers)
+		case name == fieldQueriesFile, name == fieldAnswersFile:
+			return named.note(d, name, body, at)
 		case slices.Contains(statedOptions(), name):
 			return d.Option(name, body, at)
 		default:
@@ -61,7 +64,7 @@ func DecodeStated(body []byte, dim int, l Limits, encode Encoder) (*Stated, erro
 			}
 			name = cut(name)
 			return at, problem.New(problem.UnknownField, "there is no field %q%s", name, why).In(name).
-				Within(append([]string{fieldQueries, fieldAnswers}, statedOptions()...))
+				Within(statedFields())
 		}
 	})
 	if err == nil {
@@ -69,6 +72,9 @@ func DecodeStated(body []byte, dim int, l Limits, encode Encoder) (*Stated, erro
 	}
 	if err != nil {
 		return nil, problem.Unreadable(err)
+	}
+	if err := named.read(d, st, open); err != nil {
+		return nil, err
 	}
 	return st, st.complete(d)
 }

@@ -5,31 +5,39 @@ import { element, say, table } from "./element.js";
 import { Picture, figures } from "./looks.js";
 import { metricOf } from "./metric.js";
 import { plural, score, span } from "./number.js";
+import { describe } from "./problem.js";
+import { describeRows } from "./rows.js";
 
 const ROW = 2.25; // height of a table's row in rem, as style.css has it
-const MOST = 11; // rows shown without scrolling
+const DESCRIBED = 4.75; // that of a row with its columns
+const MOST = 24.75; // that of the table; the rest is scrolled
 
 // Answer shows one answer or one problem at a time. It fires "follow" with the id of a row
 // that the user clicks.
 export class Answer extends EventTarget {
+  #api;
   #parts;
   #picture;
+  #reading = new AbortController(); // the columns of the rows shown
 
-  // parts are the elements: section, summary, problem, found, rows, looks,
+  // parts are the elements: section, summary, problem, invitation, found, rows, looks,
   // looksTable, looksDetails, certificate.
-  constructor(parts) {
+  constructor(api, parts) {
     super();
+    this.#api = api;
     this.#parts = parts;
     this.#picture = new Picture(parts.looks);
   }
 
-  // expect reserves the height of so many rows when the request is sent, so that
-  // nothing moves when they arrive.
-  expect(wanted) {
+  // expect reserves the height of so many rows of a collection when the request is sent, so
+  // that nothing moves when they arrive.
+  expect(wanted, collection) {
     const { section, problem, found, rows } = this.#parts;
     section.setAttribute("aria-busy", "true");
+    this.#parts.invitation.replaceChildren();
     problem.replaceChildren();
-    rows.style.blockSize = `${ROW * Math.min(wanted + 1, MOST)}rem`;
+    const each = collection.columns ? DESCRIBED : ROW;
+    rows.style.blockSize = `${Math.min(ROW + wanted * each, MOST)}rem`;
     found.hidden = false;
   }
 
@@ -52,6 +60,11 @@ export class Answer extends EventTarget {
         ids.map((id, i) => [String(i + 1), this.#link(id), scores[i] === null ? "none" : score(scores[i])]),
       ),
     );
+    this.#reading.abort();
+    if (collection.columns) {
+      this.#reading = new AbortController();
+      describeRows(this.#api, collection, ids, rows, this.#reading.signal);
+    }
     const words = explain(certificate, rounds, ids.length, metric);
     this.#parts.certificate.replaceChildren(
       element("dl", {}, ...words.flatMap(([term, text]) => [element("dt", {}, term), element("dd", {}, text)])),
@@ -66,38 +79,23 @@ export class Answer extends EventTarget {
     const { section, summary, problem: box, found } = this.#parts;
     section.removeAttribute("aria-busy");
     found.hidden = true;
+    this.#reading.abort();
     say(summary, "");
     box.replaceChildren(describe(problem));
+  }
+
+  // invite shows, in place of an answer, what a server without collections is for.
+  invite(node) {
+    const { section, summary, problem, found } = this.#parts;
+    section.removeAttribute("aria-busy");
+    found.hidden = true;
+    say(summary, "No collection to search yet.");
+    problem.replaceChildren();
+    if (this.#parts.invitation.firstChild !== node) this.#parts.invitation.replaceChildren(...(node ? [node] : []));
   }
 
   #link(id) {
     const follow = () => this.dispatchEvent(new CustomEvent("follow", { detail: id }));
     return element("button", { type: "button", class: "id", title: `Search for ${id}`, onclick: follow }, String(id));
   }
-}
-
-// describe lists the members of a problem.
-function describe(p) {
-  const facts = [
-    ["field", p.field],
-    ["index", p.index],
-    [
-      "limit",
-      p.limit === undefined ? undefined : typeof p.limit === "object" ? JSON.stringify(p.limit) : String(p.limit),
-    ],
-    ["status", p.status || undefined],
-    ["kind", p.type?.split("/").at(-1)],
-    ["request", p.instance],
-  ].filter(([, value]) => value !== undefined);
-  return element(
-    "div",
-    { class: "problem" },
-    element("h3", {}, p.title),
-    element("p", {}, p.detail ?? ""),
-    element(
-      "dl",
-      {},
-      ...facts.map(([term, value]) => element("div", {}, element("dt", {}, term), element("dd", {}, String(value)))),
-    ),
-  );
 }

@@ -46,6 +46,47 @@ export class Api extends EventTarget {
     return parse(await this.#ask(path, { method: "POST", body: write(body), signal, key }));
   }
 
+  // put is post by the method PUT, remove deletes what is at a path, or what a body names there.
+  async put(path, body, signal, key) {
+    return parse(await this.#ask(path, { method: "PUT", body: write(body), signal, key }));
+  }
+
+  async remove(path, signal, body) {
+    await this.#ask(path, { method: "DELETE", signal, ...(body ? { body: write(body) } : {}) });
+  }
+
+  // upload stores a file, and returns what the server says of it; progress is called with the share that was sent.
+  upload(file, progress, signal) {
+    const form = new FormData();
+    form.append("purpose", "page");
+    form.append("file", file);
+    return new Promise((done, fail) => {
+      const request = new XMLHttpRequest(); // fetch has no progress
+      request.open("POST", new URL("v1/files", this.#base));
+      if (this.token) request.setRequestHeader("Authorization", `Bearer ${this.token}`);
+      request.upload.addEventListener("progress", (e) => progress(e.total > 0 ? e.loaded / e.total : 0));
+      request.addEventListener("abort", () => fail(new DOMException("The upload was cancelled", "AbortError")));
+      request.addEventListener("error", () => fail(new Problem(UNREACHED)));
+      request.addEventListener("load", () => {
+        try {
+          done(parse(this.#checked(request.status, request.getResponseHeader("Content-Type"), request.responseText, request.statusText)));
+        } catch (problem) {
+          fail(problem);
+        }
+      });
+      signal?.addEventListener("abort", () => request.abort());
+      request.send(form);
+    });
+  }
+
+  // file returns the content of a stored file.
+  async file(id, signal) {
+    const path = `v1/files/${encodeURIComponent(id)}/content`;
+    const answer = await this.#fetch(path, { signal });
+    if (!answer.ok) this.#checked(answer.status, answer.headers.get("Content-Type"), await answer.text(), answer.statusText);
+    return answer.blob();
+  }
+
   // text is get for other content than JSON.
   text(path, signal) {
     return this.#ask(path, { signal });
@@ -55,31 +96,39 @@ export class Api extends EventTarget {
     const headers = {};
     if (key) headers["Idempotency-Key"] = key;
     if (options.body !== undefined) headers["Content-Type"] = "application/json";
+    const answer = await this.#fetch(path, { ...options, headers });
+    return this.#checked(answer.status, answer.headers.get("Content-Type"), await answer.text().catch(lost), answer.statusText);
+  }
+
+  #fetch(path, { headers = {}, ...options }) {
     if (this.token) headers.Authorization = `Bearer ${this.token}`;
-    let answer;
-    let text;
-    try {
-      answer = await fetch(new URL(path, this.#base), { ...options, headers, cache: "no-store", redirect: "error" });
-      text = await answer.text();
-    } catch (error) {
-      if (error.name === "AbortError") throw error;
-      throw new Problem({ title: "The server does not answer", detail: "Is it running, and is the network up?" });
-    }
-    if (answer.ok) return text;
-    if (answer.status === 401) this.dispatchEvent(new Event("denied"));
-    throw failure(answer, text);
+    return fetch(new URL(path, this.#base), { ...options, headers, cache: "no-store", redirect: "error" }).catch(lost);
+  }
+
+  // #checked returns the text of an answer, or throws its problem.
+  #checked(status, media, text, title) {
+    if (status >= 200 && status < 300) return text;
+    if (status === 401) this.dispatchEvent(new Event("denied"));
+    throw failure(status, media, text, title);
   }
 }
 
-function failure(answer, text) {
-  if (/^application\/problem\+json\b/.test(answer.headers.get("Content-Type") ?? "")) {
+const UNREACHED = { title: "The server does not answer", detail: "Is it running, and is the network up?" };
+
+// lost throws the problem of a request that got no answer.
+function lost(error) {
+  throw error.name === "AbortError" ? error : new Problem(UNREACHED);
+}
+
+function failure(status, media, text, title) {
+  if (/^application\/problem\+json\b/.test(media ?? "")) {
     try {
-      return new Problem({ status: answer.status, ...JSON.parse(text) });
+      return new Problem({ status, ...JSON.parse(text) });
     } catch {
       // Truncated: only the status is known.
     }
   }
-  return new Problem({ title: answer.statusText || `The server answered ${answer.status}`, status: answer.status });
+  return new Problem({ title: title || `The server answered ${status}`, status });
 }
 
 // parse reads JSON; integers that a double cannot represent become BigInt, so that ids stay

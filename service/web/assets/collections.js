@@ -4,7 +4,8 @@ import { element, say } from "./element.js";
 import { bytes, count, plural, share } from "./number.js";
 
 // Collections shows the server's collections as radio buttons and keeps the selection through
-// every refresh; it fires "refreshed" after each.
+// every refresh; it fires "refreshed" after each, or
+// "failed".
 export class Collections extends EventTarget {
   #api;
   #list;
@@ -23,6 +24,13 @@ export class Collections extends EventTarget {
     return [...this.#known.values()].find((c) => c.radio.checked)?.info;
   }
 
+  // choose selects a collection that is listed.
+  choose(name) {
+    const known = this.#known.get(name);
+    if (known) known.radio.checked = true;
+    this.dispatchEvent(new Event("refreshed"));
+  }
+
   // refresh reads the collections; while one is being built it returns the time to the
   // next refresh.
   async refresh() {
@@ -31,6 +39,7 @@ export class Collections extends EventTarget {
       infos = (await this.#api.get("v1/collections")).data;
     } catch (problem) {
       say(this.#status, `${problem.title}.`);
+      this.dispatchEvent(new Event("failed"));
       throw problem;
     }
     const names = new Set(infos.map((i) => i.name));
@@ -49,7 +58,7 @@ export class Collections extends EventTarget {
       this.#status,
       infos.length > 0
         ? plural(infos.length, "collection")
-        : "No collections yet: PUT /v1/collections/{name} creates one.",
+        : "No collections yet.",
     );
     return infos.some((i) => i.state === "building" || i.state === "loading" || i.next_version) ? 1000 : undefined;
   }

@@ -1,5 +1,6 @@
 // The offline jobs, newest first.
 
+import { downloads } from "./download.js";
 import { element, say } from "./element.js";
 import { count, plural, share, short, span } from "./number.js";
 
@@ -61,6 +62,10 @@ export class Jobs {
     say(job.state, b.status.replace("_", " "));
     say(job.what, what(b));
     say(job.figures, rates(b));
+    downloads(this.#api, job.files, [
+      ["answers", b.output_file_id],
+      ["errors", b.error_file_id],
+    ]);
     const { total, completed, failed } = b.request_counts;
     if (total > 0) {
       job.bar.max = total;
@@ -79,8 +84,9 @@ function entry(id) {
   const what = element("span");
   const bar = element("progress", { "aria-label": `Progress of job ${id}` });
   const figures = element("p", { class: "figures" });
+  const files = element("p", { class: "files" });
   const name = element("p", { class: "name" }, what, " ", state);
-  return { entry: element("li", {}, name, element("code", {}, id), bar, figures), state, what, bar, figures };
+  return { entry: element("li", {}, name, element("code", {}, id), bar, figures, files), state, what, bar, figures, files };
 }
 
 function what(b) {

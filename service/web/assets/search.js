@@ -1,7 +1,8 @@
 // The form: converts its fields to a request, and sends it.
 
 import { Problem } from "./api.js";
-import { say } from "./element.js";
+import { Completion, FILLED } from "./completion.js";
+import { element, say } from "./element.js";
 import { read } from "./query.js";
 import { count } from "./number.js";
 
@@ -11,13 +12,18 @@ export class Search {
   #form;
   #collections;
   #answer;
+  #invitation;
   #running = new AbortController();
+  #touched = false; // by the user
+  #opened = false; // the first search was made
 
-  constructor(api, form, collections, answer) {
+  // invitation is what the answer shows while there is no collection.
+  constructor(api, form, collections, answer, invitation) {
     this.#api = api;
     this.#form = form;
     this.#collections = collections;
     this.#answer = answer;
+    this.#invitation = invitation;
     const { query } = form.elements;
     const hint = document.getElementById("query-hint");
     const usual = hint.textContent;
@@ -28,8 +34,20 @@ export class Search {
       query.placeholder = takesTexts() ? "decode JSON from a stream" : "";
       tell();
     };
-    collections.addEventListener("refreshed", invite);
+    collections.addEventListener("refreshed", () => {
+      invite();
+      this.#offerMethods();
+      this.#first();
+    });
+    collections.addEventListener("failed", () => {
+      if (!this.#opened) answer.invite();
+    });
     form.addEventListener("input", invite);
+    form.elements.collections.addEventListener("input", () => this.#offerMethods());
+    form.addEventListener("input", (e) => {
+      this.#touched ||= e.detail !== FILLED;
+    });
+    new Completion(api, query, document.getElementById("ids"), collections, (id) => this.follow(id));
     query.addEventListener("keydown", (e) => {
       if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) form.requestSubmit();
     });
@@ -38,12 +56,66 @@ export class Search {
       e.preventDefault();
       this.run();
     });
-    answer.addEventListener("follow", (e) => {
-      query.value = quote(e.detail);
-      query.dispatchEvent(new Event("input", { bubbles: true }));
-      query.focus(); // the focused row is about to be removed
-      this.run();
+    answer.addEventListener("follow", (e) => this.follow(e.detail));
+  }
+
+  // follow searches for what is like a row.
+  follow(id) {
+    this.#fill(quote(id));
+    this.#form.elements.query.focus(); // the focused row is about to be removed
+    this.run();
+  }
+
+  // open searches for a row of a collection, for whoever has just made or opened it.
+  async open(collection) {
+    let text = collection.texts ? this.#form.elements.query.placeholder : "";
+    if (!text) {
+      const path = `v1/collections/${encodeURIComponent(collection.name)}/rows?limit=1`;
+      const first = (await this.#api.get(path)).data[0];
+      if (!first || this.#collections.chosen?.name !== collection.name) return;
+      text = quote(first.id);
+    }
+    if (this.#touched) return;
+    this.#fill(text);
+    await this.run();
+  }
+
+  // again makes open search although the user has typed.
+  again() {
+    this.#touched = false;
+  }
+
+  // #first makes the first search, so that a visitor sees what an answer is.
+  #first() {
+    const collection = this.#collections.chosen;
+    if (!collection) {
+      this.#answer.invite(this.#invitation);
+      return;
+    }
+    if (this.#opened || collection.state !== "ready") return;
+    this.#opened = true;
+    if (this.#touched || this.#form.elements.query.value) return;
+    this.open(collection).catch((problem) => {
+      if (!this.#touched) this.#answer.fail(problem);
     });
+  }
+
+  // #fill sets the text in the box.
+  #fill(text) {
+    const { query } = this.#form.elements;
+    query.value = text;
+    query.dispatchEvent(new CustomEvent("input", { bubbles: true, detail: FILLED }));
+  }
+
+  // #offerMethods offers the methods of the collection, and keeps the one that is selected if it has that.
+  #offerMethods() {
+    const { method } = this.#form.elements;
+    const can = this.#collections.chosen?.methods ?? ["auto"];
+    const shown = [...method.options].map((o) => o.value);
+    if (can.length === shown.length && can.every((m, i) => m === shown[i])) return;
+    const before = method.value;
+    method.replaceChildren(...can.map((m) => element("option", { value: m }, m)));
+    if (can.includes(before)) method.value = before;
   }
 
   // run searches and shows the answer or the problem.
@@ -54,7 +126,7 @@ export class Search {
     this.#mark();
     try {
       const asked = this.#read();
-      this.#answer.expect(asked.k);
+      this.#answer.expect(asked.k, asked.collection);
       const began = performance.now();
       const found = await this.#ask(asked, signal);
       this.#answer.show(found, asked.collection, asked.k, (performance.now() - began) / 1000);
@@ -84,7 +156,7 @@ export class Search {
 
   async #ask({ collection, id, words, vector, others, ...options }, signal) {
     const path = `v1/collections/${encodeURIComponent(collection.name)}`;
-    const body = { ...options, include: ["certificate", "rounds"] };
+    const body = { ...options, cut_k: true, include: ["certificate", "rounds"] };
     if (vector === undefined) {
       const row = await this.#row(path, id, collection.texts && words, signal);
       if (!row) return this.#api.post(`${path}/search`, { ...body, texts: [id] }, signal);

@@ -1,0 +1,77 @@
+package service
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"thresher/dataset"
+	"thresher/service/files"
+	"thresher/service/problem"
+	"thresher/service/wire"
+)
+
+// statedFiles opens the stored files of queries and answers that a request names, within the memory of its body.
+func (s *Server) statedFiles(r *request, in *input) wire.StatedFiles {
+	return func(queries, answers string, read *dataset.Options) (vectors dataset.Reader, results dataset.ResultReader, err error) {
+		read.Budget = s.o.Limits.reading()
+		if queries != "" {
+			err = s.readStored(r, in, queries, "queries_file_id", func(path string) (err error) {
+				vectors, err = dataset.Open(path, read)
+				return err
+			})
+		}
+		if err != nil || answers == "" {
+			return vectors, nil, err
+		}
+		known := &dataset.Queries{
+			Len: func() (int64, error) {
+				if vectors == nil {
+					return 0, errors.New("answers of this form need queries_file_id")
+				}
+				return vectors.Len(), nil
+			},
+			IDs: func() (*dataset.IDs, error) { return nil, nil },
+		}
+		return vectors, results, s.readStored(r, in, answers, "answers_file_id", func(path string) (err error) {
+			results, err = dataset.OpenResultsOf(path, read.Budget, known)
+			return err
+		})
+	}
+}
+
+// readStored passes a stored file to open, under a path that says its format; field is what names it.
+func (s *Server) readStored(r *request, in *input, id, field string, open func(path string) error) error {
+	path, f, err := s.files.Path(id)
+	if err == nil && !s.maySee(r, f.Maker) {
+		err = files.Unknown(id)
+	}
+	if err != nil {
+		p := *problem.Of(err)
+		p.Field = field
+		return &p
+	}
+	if most := s.o.Limits.Body; f.Bytes > most {
+		return problem.New(problem.OverLimit, "%s has %d bytes, a body and the files that it names at most %d; a sample of the queries has an interval for all", f.Name, f.Bytes, most).In(field).Within(most)
+	}
+	if err := in.reserve(f.Bytes); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "thresher-stated-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir) // what is open stays readable
+	if path, err = filepath.Abs(path); err != nil {
+		return err
+	}
+	link := filepath.Join(dir, "file"+f.Suffix())
+	if err := os.Symlink(path, link); err != nil {
+		return err
+	}
+	if err := open(link); err != nil {
+		return problem.New(problem.Malformed, "%s", strings.ReplaceAll(err.Error(), link, f.Name)).In(field).Because(err)
+	}
+	return nil
+}

@@ -1,0 +1,29 @@
+// What is shown of a failed request.
+
+import { element } from "./element.js";
+
+// describe makes an element with the members of a Problem.
+export function describe(p) {
+  const facts = [
+    ["field", p.field],
+    ["index", p.index],
+    [
+      "limit",
+      p.limit === undefined ? undefined : typeof p.limit === "object" ? JSON.stringify(p.limit) : String(p.limit),
+    ],
+    ["status", p.status || undefined],
+    ["kind", p.type?.split("/").at(-1)],
+    ["request", p.instance],
+  ].filter(([, value]) => value !== undefined);
+  return element(
+    "div",
+    { class: "problem" },
+    element("h3", {}, p.title ?? "This failed"),
+    element("p", {}, p.detail ?? ""),
+    element(
+      "dl",
+      {},
+      ...facts.map(([term, value]) => element("div", {}, element("dt", {}, term), element("dd", {}, String(value)))),
+    ),
+  );
+}
