@@ -112,9 +112,10 @@ def test_answers_are_those_of_the_engine_however_they_are_found(vectors, queries
     with monkeypatch.context() as patched:
         patched.setattr(_searcher._scan, "pays", lambda *_, **__: False)
         patched.setattr(_searcher, "_SORTED", 0)
+        patched.setattr(_searcher, "_BUILD", 1.0)
         few = index.search(queries, 10), index.range_search(queries, 30.0)
         assert index._searcher._index is None
-        patched.setattr(_searcher._scan, "PAID", 1)
+        patched.setattr(_searcher, "_BUILD", 0.0)
         many = index.search(queries, 10), index.range_search(queries, 30.0)
         assert index._searcher._index is not None
         patched.setattr(_searcher, "_COPIED", 0)
@@ -131,7 +132,7 @@ def test_answers_are_those_of_the_engine_however_they_are_found(vectors, queries
 
 def test_an_index_takes_in_what_is_added(vectors, queries, monkeypatch):
     monkeypatch.setattr(_searcher._scan, "pays", lambda *_, **__: False)
-    monkeypatch.setattr(_searcher._scan, "PAID", 1)
+    monkeypatch.setattr(_searcher, "_BUILD", 0.0)
     index, count = ours.IndexFlatL2(48), 0
     index.add(vectors[:1000])
     built = []
@@ -148,7 +149,7 @@ def test_an_index_takes_in_what_is_added(vectors, queries, monkeypatch):
 
 def test_rows_are_not_copied_for_the_engine():
     index = ours.IndexFlatIP(64)
-    index.add(np.random.default_rng(0).standard_normal((8192, 64)))
+    index.add(np.random.default_rng(0).standard_normal((1 << 16, 64)))
     rows = index._rows.array
     assert thresher._worker.shared(rows)
     index.add(np.zeros((1, 64)))
@@ -171,16 +172,16 @@ def test_the_engine_proves_what_is_found(vectors, queries):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
 def test_a_forked_process_adds_to_its_own_rows():
     index = ours.IndexFlatL2(64)
-    index.add(np.zeros((8192, 64)))
+    index.add(np.zeros((1 << 16, 64)))
     index.add(np.zeros((1, 64)))  # and room for more
     child = os.fork()
     if child == 0:
         index.add(np.ones((5, 64)))
-        os._exit(0 if index.reconstruct(8193)[0] == 1 else 1)
+        os._exit(0 if index.reconstruct((1 << 16) + 1)[0] == 1 else 1)
     assert os.waitpid(child, 0)[1] == 0
     index.add(np.full((1, 64), 2.0))
-    assert index.reconstruct(8193).tolist() == [2.0] * 64
-    assert index._rows.room[8194:].max() == 0  # nothing of the child's
+    assert index.reconstruct((1 << 16) + 1).tolist() == [2.0] * 64
+    assert index._rows.room[(1 << 16) + 2 :].max() == 0  # nothing of the child's
 
 
 @needs_faiss
