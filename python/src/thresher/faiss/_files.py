@@ -15,6 +15,7 @@ from thresher.faiss import _metrics
 from thresher.faiss._flat import Index, IndexFlat, IndexFlatIP, IndexFlatL2
 from thresher.faiss._idmap import IndexIDMap, IndexIDMap2
 from thresher.faiss._metrics import METRIC_INNER_PRODUCT, METRIC_L2
+from thresher.faiss._pointers import Vector
 from thresher.faiss._rows import Rows
 from thresher.faiss._streams import FileIOReader, FileIOWriter, IOReader, IOWriter, VectorIOReader, VectorIOWriter
 
@@ -175,9 +176,11 @@ def serialize_index(index: Index, io_flags: int = 0) -> npt.NDArray[np.uint8]:
     """Return the bytes that `write_index` writes."""
     writer = VectorIOWriter()
     write_index(index, writer, io_flags)
-    return writer.data
+    return writer.data.data()
 
 
 def deserialize_index(data: npt.ArrayLike, io_flags: int = 0) -> Index:
     """Return the index whose bytes, uint8 (n,), `serialize_index` returned, or FAISS's."""
-    return read_index(VectorIOReader(data), io_flags)
+    reader = VectorIOReader()
+    reader.data = Vector(np.asarray(data, np.uint8).reshape(-1))
+    return read_index(reader, io_flags)

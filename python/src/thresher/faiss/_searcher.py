@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +20,7 @@ from thresher._knn import in_one_call
 from thresher._shares import CORES
 from thresher._worker import BadInput
 from thresher.faiss import _dense, _threads
-from thresher.faiss._metrics import NAMES, similar, worst
+from thresher.faiss._metrics import NAMES, is_similarity_metric, worst
 from thresher.faiss._rows import Rows
 
 __all__ = ["Searcher", "nearest"]
@@ -58,17 +60,27 @@ class Searcher:
         self._built = 0  # rows of it then
         self._spent = 0.0  # seconds of searches without an index since
         self._engine = metric in NAMES  # until it refuses rows: values that are not finite
+        self._lock = os.getpid(), threading.Lock()
 
     def index(self, rows: Rows) -> Index:
         """Return an index of the rows as they are now, which is built, or takes in what was added, if there is need."""
-        index = self._current(rows)
-        if index is None:
-            self._index = None  # before another one takes its place in memory
-            index = Index(rows.array, metric=NAMES[self.metric], threads=_threads.limit())
-            self._index, self._room, self._built, self._spent = index, rows.room, len(rows), 0.0
-        elif len(index) < len(rows):
-            index.upsert(np.arange(len(index), len(rows)), rows.array[len(index) :])
-        return index
+        with self._changing():
+            index = self._current(rows)
+            if index is None:
+                self._index = None  # before another one takes its place in memory
+                index = Index(rows.array, metric=NAMES[self.metric], threads=_threads.limit())
+                self._index, self._room, self._built, self._spent = index, rows.room, len(rows), 0.0
+            elif len(index) < len(rows):
+                index.upsert(np.arange(len(index), len(rows)), rows.array[len(index) :])
+            return index
+
+    def _changing(self) -> threading.Lock:
+        """Return the lock of this process: one that another thread held when the process was forked is never free."""
+        pid, lock = self._lock
+        if pid != os.getpid():
+            lock = threading.Lock()
+            self._lock = os.getpid(), lock
+        return lock
 
     def _current(self, rows: Rows) -> Index | None:
         """Return the index if what was added to these rows since is not too much for it."""
@@ -157,7 +169,11 @@ class Searcher:
             part.add(rows.array[own])
             lims, scores, ids = Searcher(self.metric).within(queries, part, radius, None, argument)
             return lims, scores, own[ids]
-        none = len(rows) == 0 or np.isnan(limit) or (self.metric in NAMES and not similar(self.metric) and limit <= 0)
+        none = (
+            len(rows) == 0
+            or np.isnan(limit)
+            or (self.metric in NAMES and not is_similarity_metric(self.metric) and limit <= 0)
+        )
         if m == 0 or none:
             return np.zeros(m + 1, np.int64), np.empty(0, np.float32), np.empty(0, np.int64)
         found: Lists | None = None
@@ -176,7 +192,9 @@ class Searcher:
                     queries, float(limit), method=_METHOD, filter=allowed, threads=_threads.limit()
                 )
             scores, ids, of = found.scores, found.rows, np.repeat(np.arange(m), np.diff(found.lims))
-        near = scores > limit if similar(self.metric) else scores < limit  # the engine's limit is found, too
+        near = (
+            scores > limit if is_similarity_metric(self.metric) else scores < limit
+        )  # the engine's limit is found, too
         if not near.all():
             scores, ids, of = scores[near], ids[near], of[near]
         order = np.argsort(of * n + ids, kind="stable")
@@ -226,7 +244,7 @@ def _filled(found: Found | None, m: int, k: int, metric: int) -> Found:
         scores, ids = np.full((m, k), empty), np.full((m, k), -1, np.int64)
         if found is not None:
             scores[:, : found[0].shape[1]], ids[:, : found[1].shape[1]] = found
-    beaten = scores > empty if similar(metric) else scores < empty
+    beaten = scores > empty if is_similarity_metric(metric) else scores < empty
     if not beaten.all():
         scores, ids = np.where(beaten, scores, empty), np.where(beaten, ids, -1)
     return scores, ids
