@@ -11,7 +11,7 @@ import pytest
 import thresher
 import thresher.faiss as ours
 from flat import FARTHEST, SQUARED, filled, needs_faiss, same, theirs
-from thresher.faiss import _searcher
+from thresher.faiss import _rows, _searcher
 
 # Answers
 
@@ -119,6 +119,7 @@ def test_nothing_to_search_or_to_search_for():
 def test_an_index_takes_in_what_is_added(vectors, queries, monkeypatch):
     monkeypatch.setattr(_searcher._scan, "pays", lambda *_, **__: False)
     monkeypatch.setattr(_searcher, "_BUILD", 0.0)
+    monkeypatch.setattr(_rows, "_SHARED", 0)
     index, count = ours.IndexFlatL2(48), 0
     index.add(vectors[:1000])
     built = []
@@ -127,6 +128,7 @@ def test_an_index_takes_in_what_is_added(vectors, queries, monkeypatch):
         _, labels = index.search(queries, 5)
         wanted = filled(ours, vectors[:more], ours.METRIC_L2).thresher.search(queries, 5, method="exact").ids
         np.testing.assert_array_equal(labels, wanted)
+        assert np.shares_memory(index._searcher._index._rows, index._rows.room)  # whose memory is the only one
         if index._searcher._index not in built:
             built.append(index._searcher._index)
         count += 1
