@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 
 import numpy as np
@@ -97,6 +98,20 @@ def test_files_are_those_of_faiss(vectors, queries, metric, maps, tmp_path):
     assert type(found) is type(ours.deserialize_index(ours.serialize_index(index)))
     same(found.search(queries, 4), wanted.search(queries, 4))
     same(pickle.loads(pickle.dumps(index)).search(queries, 4), wanted.search(queries, 4))
+
+
+def test_a_file_stays_if_another_cannot_be_written(tmp_path, monkeypatch):
+    path = tmp_path / "flat.index"
+    path.write_bytes(GOLDEN)
+    monkeypatch.setattr(ours.FileIOWriter, "close", lambda self: os.remove(tmp_path / "nothing"))
+    with pytest.raises(FileNotFoundError):
+        ours.write_index(ours.IndexFlatL2(3), path)
+    assert path.read_bytes() == GOLDEN and [p.name for p in tmp_path.iterdir()] == ["flat.index"]
+    data = bytearray(GOLDEN)
+    data[8 + 6] = data[37 + 6] = 1  # 2**48 vectors, and twice as many numbers
+    data[37 + 6] = 2
+    with pytest.raises(MemoryError, match="codes: 281474976710657 vectors of 2 values"):
+        ours.deserialize_index(np.frombuffer(data, np.uint8))
 
 
 def test_damaged_files(tmp_path):

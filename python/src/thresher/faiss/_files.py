@@ -49,10 +49,20 @@ def write_index(index: Index, fname: Target, io_flags: int = 0) -> None:
     RuntimeError
         If the file cannot be opened.
     """
-    writer = fname if isinstance(fname, IOWriter) else FileIOWriter(fname)
-    for part in _parts(index):
-        writer.write(part)
-    writer.close()
+    parts = _parts(index)
+    if isinstance(fname, IOWriter):
+        for part in parts:
+            fname.write(part)
+        fname.close()
+        return
+    file = FileIOWriter(fname)
+    try:
+        for part in parts:
+            file.write(part)
+        file.close()
+    except BaseException:
+        file.discard()
+        raise
 
 
 def _parts(index: Index) -> Iterator[memoryview]:
@@ -130,7 +140,12 @@ def _index(reader: IOReader) -> Index:
     made.metric_arg = argument
     count = _count(reader, "codes", ntotal * d)
     rows = Rows(d)
-    place = rows.place(ntotal)
+    try:
+        place = rows.place(ntotal)
+    except (MemoryError, OSError, ValueError) as e:
+        raise MemoryError(
+            f"codes: {ntotal} vectors of {d} values, as the header has it, do not fit in memory: {e}"
+        ) from e
     if count:
         _fill(reader, place.reshape(-1).view(np.uint8), "codes")
         if np.dtype("<f4") != np.float32:

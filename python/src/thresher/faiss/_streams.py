@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
 from typing import Any
@@ -101,6 +102,12 @@ class FileIOWriter(IOWriter):
         if not self._file.closed:
             self._file.close()
             os.replace(self.name + ".part", self.name)
+
+    def discard(self) -> None:
+        """Remove what was written, and leave a file of that name as it was."""
+        self._file.close()
+        with contextlib.suppress(OSError):
+            os.remove(self.name + ".part")
 
 
 class PyCallbackIOReader(IOReader):
