@@ -16,7 +16,7 @@ import numpy.typing as npt
 from thresher import _scan
 from thresher._arguments import Method
 from thresher._index import Index
-from thresher._knn import in_one_call
+from thresher._knn import knn_once
 from thresher._shares import CORES
 from thresher._worker import BadInput
 from thresher.faiss import _dense, _threads
@@ -232,7 +232,7 @@ def nearest(queries: Floats, rows: Floats, k: int, metric: int, argument: float 
 def _once(queries: Floats, rows: Floats, k: int, metric: str) -> Found:
     threads = _threads.limit()
     settings = {"device": "auto", "method": _METHOD, "delta": 0.01}
-    return in_one_call(queries, rows, k, metric, settings if threads is None else {**settings, "threads": threads})
+    return knn_once(queries, rows, k, metric, settings if threads is None else {**settings, "threads": threads})
 
 
 def _filled(found: Found | None, m: int, k: int, metric: int) -> Found:
