@@ -31,7 +31,7 @@ from thresher._index import Index
 from thresher._progress import Progress
 from thresher._worker import DeadlineExceeded
 
-__all__ = ["as_index", "knn_once", "knn"]
+__all__ = ["as_index", "knn", "knn_once"]
 
 log = logging.getLogger("thresher")
 
