@@ -50,3 +50,9 @@ def vectors():
 def queries(vectors):
     rng = np.random.default_rng(3)
     return vectors[::50] + rng.standard_normal((30, 48)).astype(np.float32) / 4
+
+
+@pytest.fixture(params=[1, 0, 2], ids=["l2", "ip", "l1"])
+def metric(request):
+    """A metric by the number that FAISS gives it."""
+    return request.param

@@ -75,6 +75,13 @@ class Absent(type):
     def __or__(cls, other):
         raise Lacking(cls.__name__)
 
+    def __eq__(cls, other):
+        if isinstance(other, int):
+            raise Lacking(cls.__name__)
+        return cls is other
+
+    __hash__ = type.__hash__
+
 
 def absent(name):
     if name.startswith("__"):

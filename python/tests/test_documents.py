@@ -11,7 +11,8 @@ import pytest
 from thresher import _binary
 
 HERE = Path(__file__).parents[1]
-PAGES = [p for p in (HERE / "README.md", HERE.parent / "README.md", HERE.parent / "docs" / "python.md") if p.exists()]
+DOCS = HERE.parent / "docs"
+PAGES = [HERE / "README.md", HERE.parent / "README.md", DOCS / "python.md", DOCS / "faiss.md"]
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +24,7 @@ def comments(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: "/".join(p.parts[-2:]))
+@pytest.mark.parametrize("page", [p for p in PAGES if p.exists()], ids=lambda p: "/".join(p.parts[-2:]))
 def test_page(page, capsys, comments, monkeypatch):
     monkeypatch.chdir(comments)
     blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
@@ -33,7 +34,15 @@ def test_page(page, capsys, comments, monkeypatch):
     assert "none wrong" in capsys.readouterr().out
 
 
-MODULES = ["thresher", "thresher._index", "thresher._knn", "thresher.umap", "thresher.implicit", "thresher.sklearn"]
+MODULES = [
+    "thresher",
+    "thresher._index",
+    "thresher._knn",
+    "thresher.faiss",
+    "thresher.umap",
+    "thresher.implicit",
+    "thresher.sklearn",
+]
 
 
 @pytest.mark.parametrize("module", MODULES)

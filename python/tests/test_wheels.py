@@ -56,7 +56,7 @@ def test_wheel(wheel):
         assert len(plain) == 1 and plain[0].startswith("numpy")
         assert metadata["Requires-Python"] == ">=3.10"
         program = "thresher/_bin/thresher" + (".exe" if "win" in platform_of(wheel) else "")
-        sources = {f"thresher/{p.relative_to(ROOT / 'src' / 'thresher')}" for p in modules()}
+        sources = {f"thresher/{p.relative_to(ROOT / 'src' / 'thresher').as_posix()}" for p in modules()}
         own = {n for n in names if n.startswith("thresher/")}
         assert own == sources | {program, "thresher/_bin/NOTICES.txt"}
         assert f"{info}/licenses/LICENSE" in names and f"{info}/entry_points.txt" in names
@@ -67,7 +67,7 @@ def test_wheel(wheel):
 
 
 def modules():
-    return [p for p in (ROOT / "src" / "thresher").glob("*") if p.suffix == ".py" or p.name == "py.typed"]
+    return [p for p in (ROOT / "src" / "thresher").rglob("*") if p.suffix == ".py" or p.name == "py.typed"]
 
 
 def check_program(data, platform):
@@ -93,7 +93,7 @@ def test_sdist():
         assert name in files
     assert "go/cmd/thresher/main.go" in files and "go/simd/dot.go" in files
     assert not any("_bin/" in f or f.endswith(("_test.go", ".pyc")) for f in files)
-    assert {f"src/thresher/{p.name}" for p in modules()} <= files
+    assert {p.relative_to(ROOT).as_posix() for p in modules()} <= files
     assert sdist.stat().st_size < 5e6
 
 

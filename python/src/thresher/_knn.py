@@ -31,7 +31,7 @@ from thresher._index import Index
 from thresher._progress import Progress
 from thresher._worker import DeadlineExceeded
 
-__all__ = ["as_index", "knn"]
+__all__ = ["as_index", "knn", "knn_once"]
 
 log = logging.getLogger("thresher")
 
@@ -109,7 +109,7 @@ def knn(
             settings["seed"] = whole(seed, "seed", 0)
         if threads is not None:
             settings["threads"] = whole(threads, "threads")
-        return _in_one_call(_narrow.narrowed(rows, "queries").rows, vectors, k, metric_name(metric), settings)
+        return knn_once(_narrow.narrowed(rows, "queries").rows, vectors, k, metric_name(metric), settings)
     plain = deadline is None and not progress and seed is None and threads is None and method in _EXACT
     if dtype == "float64" and plain and device in _HERE and _as_they_lie(rows, vectors, np.dtype(np.float64)):
         found = _scanned(_narrow.doubled(rows, "queries").rows, vectors, k, metric_name(metric))
@@ -166,10 +166,14 @@ def _scanned(
     return found if found is None or k <= n else _scan.padded(*found, k)
 
 
-def _in_one_call(
+def knn_once(
     queries: npt.NDArray[np.float32], vectors: npt.NDArray[np.float32], k: int, metric: str, settings: dict[str, Any]
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
-    """Return the answers, of a scan here or of a worker that builds, searches and frees."""
+    """Return the answers, of a scan here or of a worker that builds, searches and frees.
+
+    Queries (m, d) and vectors (n, d) are in C order, and neither is empty. settings has method, delta and device, and
+    seed and threads if they are given.
+    """
     probability(settings["delta"], "delta")
     m, (n, dim) = len(queries), vectors.shape
     most = min(k, n)

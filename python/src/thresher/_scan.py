@@ -18,7 +18,7 @@ from thresher._scratch import Scratch
 from thresher._shares import CORES
 from thresher._sums import cosines, sums
 
-__all__ = ["ALONE", "PAID", "padded", "pays", "scan"]
+__all__ = ["ALONE", "padded", "pays", "scan"]
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
@@ -49,10 +49,6 @@ _SCRATCH, _SMALL = 5 * _TESTED + SCRATCH, 1 << 14
 _UNIT = 2.0**-24
 _DOWN = np.float32(-np.inf)
 _SUBNORMAL = np.full(1, 2.0**-149, np.float32)
-
-
-# Of how many queries the scans cost as much more than searches of an index as building it.
-PAID = int(_BUILD / (_PRODUCT * (1 - 1 / _BUILT)))
 
 
 def pays(queries: int, rows: int, dim: int, k: int, shared: bool, *, built: bool = False) -> bool:

@@ -41,9 +41,16 @@ from thresher.faiss._metrics import (
     METRIC_Linf,
     METRIC_Lp,
     METRIC_NaNEuclidean,
+    is_similarity_metric,
     pairwise_distances,
 )
-from thresher.faiss._pointers import rev_swig_ptr, swig_ptr, vector_float_to_array, vector_to_array
+from thresher.faiss._pointers import (
+    copy_array_to_vector,
+    rev_swig_ptr,
+    swig_ptr,
+    vector_float_to_array,
+    vector_to_array,
+)
 from thresher.faiss._selectors import (
     IDSelector,
     IDSelectorAll,
@@ -123,10 +130,12 @@ __all__ = [
     "VectorIOReader",
     "VectorIOWriter",
     "clone_index",
+    "copy_array_to_vector",
     "deserialize_index",
     "downcast_index",
     "eval_intersection",
     "index_factory",
+    "is_similarity_metric",
     "kmax",
     "kmin",
     "knn",

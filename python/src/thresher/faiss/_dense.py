@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from thresher.faiss._metrics import distances, similar, worst
+from thresher.faiss._metrics import distances, is_similarity_metric, worst
 
 __all__ = ["best", "within"]
 
@@ -33,10 +33,10 @@ def best(queries: Floats, rows: Floats, k: int, metric: int, argument: float) ->
     k = min(k, len(rows))
     scores, ids = np.empty((len(queries), k), np.float32), np.empty((len(queries), k), np.int64)
     for first, found in _blocks(queries, rows, metric, argument):
-        keys = -found if similar(metric) else found
+        keys = -found if is_similarity_metric(metric) else found
         order = np.argsort(keys, axis=1, kind="stable")[:, :k]  # NaN is last
         shown = np.take_along_axis(found, order, axis=1)
-        lacking = ~(shown > worst(metric)) if similar(metric) else ~(shown < worst(metric))
+        lacking = ~(shown > worst(metric)) if is_similarity_metric(metric) else ~(shown < worst(metric))
         some = slice(first, first + len(found))
         scores[some], ids[some] = np.where(lacking, worst(metric), shown), np.where(lacking, -1, order)
     return scores, ids
@@ -46,7 +46,7 @@ def within(queries: Floats, rows: Floats, radius: np.float32, metric: int, argum
     """Return lims, distances and rows of what is nearer than a radius, or of similarities above it, by row."""
     counts, scores, ids = np.zeros(len(queries), np.int64), [], []
     for first, found in _blocks(queries, rows, metric, argument):
-        near = found > radius if similar(metric) else found < radius
+        near = found > radius if is_similarity_metric(metric) else found < radius
         counts[first : first + len(found)] = np.count_nonzero(near, axis=1)
         scores.append(found[near])
         ids.append(np.nonzero(near)[1])

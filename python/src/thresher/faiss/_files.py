@@ -15,6 +15,7 @@ from thresher.faiss import _metrics
 from thresher.faiss._flat import Index, IndexFlat, IndexFlatIP, IndexFlatL2
 from thresher.faiss._idmap import IndexIDMap, IndexIDMap2
 from thresher.faiss._metrics import METRIC_INNER_PRODUCT, METRIC_L2
+from thresher.faiss._pointers import Vector
 from thresher.faiss._rows import Rows
 from thresher.faiss._streams import FileIOReader, FileIOWriter, IOReader, IOWriter, VectorIOReader, VectorIOWriter
 
@@ -48,10 +49,20 @@ def write_index(index: Index, fname: Target, io_flags: int = 0) -> None:
     RuntimeError
         If the file cannot be opened.
     """
-    writer = fname if isinstance(fname, IOWriter) else FileIOWriter(fname)
-    for part in _parts(index):
-        writer.write(part)
-    writer.close()
+    parts = _parts(index)
+    if isinstance(fname, IOWriter):
+        for part in parts:
+            fname.write(part)
+        fname.close()
+        return
+    file = FileIOWriter(fname)
+    try:
+        for part in parts:
+            file.write(part)
+        file.close()
+    except BaseException:
+        file.discard()
+        raise
 
 
 def _parts(index: Index) -> Iterator[memoryview]:
@@ -129,7 +140,12 @@ def _index(reader: IOReader) -> Index:
     made.metric_arg = argument
     count = _count(reader, "codes", ntotal * d)
     rows = Rows(d)
-    place = rows.place(ntotal)
+    try:
+        place = rows.place(ntotal)
+    except (MemoryError, OSError, ValueError) as e:
+        raise MemoryError(
+            f"codes: {ntotal} vectors of {d} values, as the header has it, do not fit in memory: {e}"
+        ) from e
     if count:
         _fill(reader, place.reshape(-1).view(np.uint8), "codes")
         if np.dtype("<f4") != np.float32:
@@ -175,9 +191,11 @@ def serialize_index(index: Index, io_flags: int = 0) -> npt.NDArray[np.uint8]:
     """Return the bytes that `write_index` writes."""
     writer = VectorIOWriter()
     write_index(index, writer, io_flags)
-    return writer.data
+    return writer.data.data()
 
 
 def deserialize_index(data: npt.ArrayLike, io_flags: int = 0) -> Index:
     """Return the index whose bytes, uint8 (n,), `serialize_index` returned, or FAISS's."""
-    return read_index(VectorIOReader(data), io_flags)
+    reader = VectorIOReader()
+    reader.data = Vector(np.asarray(data, np.uint8).reshape(-1))
+    return read_index(reader, io_flags)

@@ -24,8 +24,8 @@ __all__ = [
     "METRIC_NaNEuclidean",
     "checked",
     "distances",
+    "is_similarity_metric",
     "pairwise_distances",
-    "similar",
     "worst",
 ]
 
@@ -46,14 +46,14 @@ FARTHEST = np.float32(np.finfo(np.float32).max)
 _BLOCK = 1 << 21
 
 
-def similar(metric: int) -> bool:
+def is_similarity_metric(metric: int) -> bool:
     """Tell whether the greatest values of a metric are the best."""
     return metric in (METRIC_INNER_PRODUCT, METRIC_Jaccard)
 
 
 def worst(metric: int) -> np.float32:
     """Return what stands for no distance by a metric."""
-    return -FARTHEST if similar(metric) else FARTHEST
+    return -FARTHEST if is_similarity_metric(metric) else FARTHEST
 
 
 def checked(metric: Any) -> int:

@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Vector", "elements", "rev_swig_ptr", "swig_ptr", "vector_float_to_array", "vector_to_array"]
+__all__ = [
+    "Vector",
+    "copy_array_to_vector",
+    "elements",
+    "rev_swig_ptr",
+    "swig_ptr",
+    "vector_float_to_array",
+    "vector_to_array",
+]
 
 
 class Vector:
@@ -30,6 +38,10 @@ class Vector:
         """Return the elements, not copied."""
         return self._array
 
+    def assign(self, array: npt.NDArray[Any]) -> None:
+        """Take a copy of an array in place of the elements."""
+        self._array = array.copy()
+
     def __len__(self) -> int:
         return len(self._array)
 
@@ -43,6 +55,14 @@ def vector_to_array(v: Vector) -> npt.NDArray[Any]:
 
 
 vector_float_to_array = vector_to_array
+
+
+def copy_array_to_vector(a: npt.NDArray[Any], v: Vector) -> None:
+    """Make the elements of a vector, such as ``VectorIOReader().data``, those of an array (n,) of its type."""
+    (_,) = a.shape
+    if a.dtype != v.data().dtype:
+        raise AssertionError(f"a: values are {a.dtype}, those of the vector {v.data().dtype}")
+    v.assign(a)
 
 
 def swig_ptr(a: npt.NDArray[Any]) -> npt.NDArray[Any]:

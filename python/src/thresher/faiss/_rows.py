@@ -12,8 +12,9 @@ from thresher import _worker
 
 __all__ = ["Rows"]
 
-# From how many bytes on rows lie in shared memory: fewer are copied to the worker in less time than mapping takes.
-_SHARED = 1 << 20
+# From how many bytes on rows lie in shared memory, whose pages take longer to get than those of other memory. Fewer
+# are mostly searched in this process, or copied to the worker.
+_SHARED = 1 << 24
 
 
 class Rows:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,11 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from thresher import _scan
+from thresher._arguments import Method
 from thresher._index import Index
-from thresher._knn import knn
+from thresher._knn import knn_once
+from thresher._shares import CORES
 from thresher._worker import BadInput
 from thresher.faiss import _dense, _threads
-from thresher.faiss._metrics import NAMES, similar, worst
+from thresher.faiss._metrics import NAMES, is_similarity_metric, worst
 from thresher.faiss._rows import Rows
 
 __all__ = ["Searcher", "nearest"]
@@ -28,6 +33,10 @@ Lists = tuple[Ids, Floats, Ids]
 
 log = logging.getLogger("thresher.faiss")
 
+_METHOD: Method = "certain"
+
+# Seconds that building an index takes for each coordinate, roughly, on one core of an AMD EPYC 9004.
+_BUILD = 2e-8
 # Of a selection up to this many values are copied, and searched as vectors of their own.
 _COPIED = 1 << 22
 # Which part of an index may have been written since it was built.
@@ -39,8 +48,9 @@ _SORTED = 1 << 20
 class Searcher:
     """Searches of rows that are only added to, by one metric, with a method that is never wrong.
 
-    Few queries scan the rows as they lie. An index is built when there have been as many as pay for it, and takes in
-    what was added since, until that is a fourth of it.
+    At first the rows are searched as they lie. An index is built once such searches have taken as long as it takes
+    to build one, so that it never costs more than twice what was best; it takes in what is added, until that is a
+    fourth of it.
     """
 
     def __init__(self, metric: int) -> None:
@@ -48,21 +58,34 @@ class Searcher:
         self._index: Index | None = None
         self._room: Any = None  # the memory that the index was built from
         self._built = 0  # rows of it then
-        self._asked = 0  # queries that scanned rows since
+        self._spent = 0.0  # seconds of searches without an index since
         self._engine = metric in NAMES  # until it refuses rows: values that are not finite
+        self._lock = os.getpid(), threading.Lock()
 
     def index(self, rows: Rows) -> Index:
         """Return an index of the rows as they are now, which is built, or takes in what was added, if there is need."""
-        index, n = self._index, len(rows)
-        if index is not None and (rows.room is not self._room or (n - self._built) * _WRITTEN > self._built):
-            index = None
-        if index is None:
-            self._index = None  # before another one takes its place in memory
-            index = Index(rows.array, metric=NAMES[self.metric], threads=_threads.limit())
-            self._index, self._room, self._built, self._asked = index, rows.room, n, 0
-        elif len(index) < n:
-            index.upsert(np.arange(len(index), n), rows.array[len(index) :])
-        return index
+        with self._changing():
+            index = self._current(rows)
+            if index is None:
+                self._index = None  # before another one takes its place in memory
+                index = Index(rows.array, metric=NAMES[self.metric], threads=_threads.limit())
+                self._index, self._room, self._built, self._spent = index, rows.room, len(rows), 0.0
+            elif len(index) < len(rows):
+                index.upsert(np.arange(len(index), len(rows)), rows.array[len(index) :])
+            return index
+
+    def _changing(self) -> threading.Lock:
+        """Return the lock of this process: one that another thread held when the process was forked is never free."""
+        pid, lock = self._lock
+        if pid != os.getpid():
+            lock = threading.Lock()
+            self._lock = os.getpid(), lock
+        return lock
+
+    def _current(self, rows: Rows) -> Index | None:
+        """Return the index if what was added to these rows since is not too much for it."""
+        few = (len(rows) - self._built) * _WRITTEN <= self._built
+        return self._index if few and rows.room is self._room else None
 
     def search(self, queries: Floats, rows: Rows, k: int, allowed: Mask | None, argument: float) -> Found:
         """Return distances and row numbers, (m, k), best first; where there are fewer, -1 and the worst distance.
@@ -105,31 +128,35 @@ class Searcher:
         return self._engine and allowed * queries.shape[1] <= _COPIED
 
     def _by_engine(self, queries: Floats, rows: Rows, k: int, allowed: Mask | None) -> Found:
-        (m, dim), n, metric = queries.shape, len(rows), NAMES[self.metric]
+        (m, dim), n = queries.shape, len(rows)
         here = allowed is None and _scan.pays(m, n, dim, k, True, built=True)
-        pays = not here and self._pays(rows, m)
-        if allowed is None and not pays:
-            return knn(queries, rows.array, k, metric, "certain", threads=_threads.limit())
-        with self._opened(rows, m, k, pays) as index:
-            found = index.search(queries, k, method="certain", filter=allowed, threads=_threads.limit())
-        return found.scores, found.rows
+        if allowed is None and (here or not self._pays(rows)):
+            begun = time.perf_counter()
+            found = _once(queries, rows.array, k, NAMES[self.metric])
+            self._spent += 0 if here else time.perf_counter() - begun
+            return found
+        with self._opened(rows, m, k) as index:
+            result = index.search(queries, k, method=_METHOD, filter=allowed, threads=_threads.limit())
+        return result.scores, result.rows
 
-    def _pays(self, rows: Rows, queries: int) -> bool:
-        """Tell whether these queries search an index: one that there is, or that they and those before pay for."""
-        if self._index is not None and rows.room is self._room:
+    def _pays(self, rows: Rows) -> bool:
+        """Tell whether an index is searched: there is one, or searches without have taken as long as building it."""
+        if self._current(rows) is not None:
             return True
-        self._asked += queries
-        return self._asked >= _scan.PAID
+        self._index = None  # whose memory is free until the next one pays
+        return self._spent >= _BUILD * rows.array.size / CORES
 
     @contextmanager
-    def _opened(self, rows: Rows, queries: int, k: int, pays: bool) -> Iterator[Index]:
-        """Yield an index to search: the one that is kept if that pays, else one that few queries scan."""
-        if pays:
+    def _opened(self, rows: Rows, queries: int, k: int) -> Iterator[Index]:
+        """Yield an index to search: the one that is kept if that pays, else one that scans rows as they lie."""
+        if self._pays(rows):
             yield self.index(rows)
             return
-        once = {"queries": queries, "k": k, "method": "certain"}
+        begun = time.perf_counter()
+        once = {"queries": queries, "k": k, "method": _METHOD}
         with Index(rows.array, metric=NAMES[self.metric], threads=_threads.limit(), _once=once) as index:
             yield index
+        self._spent += time.perf_counter() - begun
 
     def within(self, queries: Floats, rows: Rows, radius: float, allowed: Mask | None, argument: float) -> Lists:
         """Return what is nearer than a radius, or of similarities above it, as lims (m + 1,), distances and rows.
@@ -142,7 +169,11 @@ class Searcher:
             part.add(rows.array[own])
             lims, scores, ids = Searcher(self.metric).within(queries, part, radius, None, argument)
             return lims, scores, own[ids]
-        none = len(rows) == 0 or np.isnan(limit) or (self.metric in NAMES and not similar(self.metric) and limit <= 0)
+        none = (
+            len(rows) == 0
+            or np.isnan(limit)
+            or (self.metric in NAMES and not is_similarity_metric(self.metric) and limit <= 0)
+        )
         if m == 0 or none:
             return np.zeros(m + 1, np.int64), np.empty(0, np.float32), np.empty(0, np.int64)
         found: Lists | None = None
@@ -156,12 +187,14 @@ class Searcher:
         if allowed is None and m * n * dim <= _SORTED and (best := _scan.scan(queries, rows.array, n, metric)):
             scores, ids, of = best[0].reshape(-1), best[1].reshape(-1), np.repeat(np.arange(m), n)
         else:
-            with self._opened(rows, m, 0, self._pays(rows, m)) as index:
+            with self._opened(rows, m, 0) as index:
                 found = index.range_search(
-                    queries, float(limit), method="certain", filter=allowed, threads=_threads.limit()
+                    queries, float(limit), method=_METHOD, filter=allowed, threads=_threads.limit()
                 )
             scores, ids, of = found.scores, found.rows, np.repeat(np.arange(m), np.diff(found.lims))
-        near = scores > limit if similar(self.metric) else scores < limit  # the engine's limit is found, too
+        near = (
+            scores > limit if is_similarity_metric(self.metric) else scores < limit
+        )  # the engine's limit is found, too
         if not near.all():
             scores, ids, of = scores[near], ids[near], of[near]
         order = np.argsort(of * n + ids, kind="stable")
@@ -188,12 +221,18 @@ def nearest(queries: Floats, rows: Floats, k: int, metric: int, argument: float 
     found: Found | None = None
     if metric in NAMES:
         try:
-            found = knn(queries, rows, most, NAMES[metric], "certain", threads=_threads.limit())
+            found = _once(queries, rows, most, NAMES[metric])
         except BadInput as e:
             log.info("a matrix of distances is computed: %s", e)
     if found is None:
         found = _dense.best(queries, rows, most, metric, argument)
     return _filled(found, m, k, metric)
+
+
+def _once(queries: Floats, rows: Floats, k: int, metric: str) -> Found:
+    threads = _threads.limit()
+    settings = {"device": "auto", "method": _METHOD, "delta": 0.01}
+    return knn_once(queries, rows, k, metric, settings if threads is None else {**settings, "threads": threads})
 
 
 def _filled(found: Found | None, m: int, k: int, metric: int) -> Found:
@@ -205,7 +244,7 @@ def _filled(found: Found | None, m: int, k: int, metric: int) -> Found:
         scores, ids = np.full((m, k), empty), np.full((m, k), -1, np.int64)
         if found is not None:
             scores[:, : found[0].shape[1]], ids[:, : found[1].shape[1]] = found
-    beaten = scores > empty if similar(metric) else scores < empty
+    beaten = scores > empty if is_similarity_metric(metric) else scores < empty
     if not beaten.all():
         scores, ids = np.where(beaten, scores, empty), np.where(beaten, ids, -1)
     return scores, ids

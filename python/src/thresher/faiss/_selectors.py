@@ -57,6 +57,10 @@ class IDSelectorRange(IDSelector):
         found: Mask = (ids >= self.imin) & (ids < self.imax)
         return found
 
+    def find_sorted_ids_bounds(self, list_size: int, ids: Ids, jmin: Ids, jmax: Ids) -> None:
+        """Write to arrays (1,) where ids of the set begin and end among the first list_size of an ascending array."""
+        jmin[0], jmax[0] = np.searchsorted(ids[:list_size], [self.imin, max(self.imin, self.imax)])
+
 
 class IDSelectorBatch(IDSelector):
     """The ids of an array, or the first n of one: ``IDSelectorBatch(ids)``, ``IDSelectorBatch(n, ids)``."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from thresher.faiss._pointers import Vector
 
 __all__ = [
     "BufferedIOReader",
@@ -100,6 +103,12 @@ class FileIOWriter(IOWriter):
             self._file.close()
             os.replace(self.name + ".part", self.name)
 
+    def discard(self) -> None:
+        """Remove what was written, and leave a file of that name as it was."""
+        self._file.close()
+        with contextlib.suppress(OSError):
+            os.remove(self.name + ".part")
+
 
 class PyCallbackIOReader(IOReader):
     """A function of a number of bytes that returns at most so many; it is asked for at most bs at once."""
@@ -160,15 +169,15 @@ class BufferedIOWriter(IOWriter):
 
 
 class VectorIOReader(IOReader):
-    """An array of bytes, `data`."""
+    """Bytes in memory, `data`."""
 
-    def __init__(self, data: npt.ArrayLike = ()) -> None:
-        self.data: Any = data
+    def __init__(self) -> None:
+        self.data = Vector(np.empty(0, np.uint8))
         self._at = 0
 
     def read(self, size: int) -> bytes:
         """Return the next bytes."""
-        part = np.asarray(self.data, np.uint8)[self._at : self._at + size].tobytes()
+        part = self.data.data()[self._at : self._at + size].tobytes()
         self._at += len(part)
         return part
 
@@ -180,9 +189,9 @@ class VectorIOWriter(IOWriter):
         self._parts: list[bytes] = []
 
     @property
-    def data(self) -> npt.NDArray[np.uint8]:
+    def data(self) -> Vector:
         """What was written."""
-        return np.frombuffer(bytearray(b"".join(self._parts)), np.uint8)
+        return Vector(np.frombuffer(bytearray(b"".join(self._parts)), np.uint8))
 
     def write(self, data: memoryview) -> None:
         """Write bytes."""
