@@ -62,7 +62,7 @@ def topk(
     Returns
     -------
     ids : ndarray of int32 (m, k)
-        Best first; -1 where there are fewer items left.
+        Best first; -1 where there are fewer items left, where implicit has some that were refused.
     scores : ndarray of float32 (m, k)
         -3.4e38 where there are fewer.
 
@@ -163,7 +163,8 @@ def recommend(
     recalculate_user : bool
         Take the factors that the model computes from `user_items`, for new users or those with new items.
     items : sequence of int, optional
-        The only items that may be recommended; not with `filter_items`. At most so many are returned.
+        The only items that may be recommended, all different; not with `filter_items`. At most so many are returned,
+        and those that a user has seen come last, with score -3.4e38.
     index : Index, optional
         Of the item factors, for calls in a row.
     method, delta, device
@@ -172,7 +173,7 @@ def recommend(
     Returns
     -------
     ids : ndarray of int32 (m, N), or (N,) for one user
-        -1 where there are fewer items left. (With ``items`` implicit has the last of these there.)
+        -1 where there are fewer items left and ``items`` are not given.
     scores : ndarray of float32, of the same shape
 
     Raises
@@ -200,6 +201,11 @@ def recommend(
         filter_items = None
     seen = user_items if filter_already_liked_items else None
     ids, scores = _best(rows, factors, N, seen, filter_items, allowed, method, delta, device)
+    if allowed is not None:  # implicit ranks all of items: those that a user has seen come last
+        for j in np.flatnonzero((ids < 0).any(axis=1)):
+            lacking = ids[j] < 0
+            rest = np.setdiff1d(np.flatnonzero(allowed), ids[j])[::-1]
+            ids[j, lacking] = rest[: np.count_nonzero(lacking)]
     return (ids[0], scores[0]) if one else (ids, scores)
 
 
