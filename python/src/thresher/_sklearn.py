@@ -130,24 +130,26 @@ class Searching:
         queries = self._fit_X if X is None else validate_data(self, X, reset=False, order="C")
         self._held.searches += 1
         try:
-            distances, found = self._nearest(index, queries, int(k), X is None)
+            distances, found = self._nearest(index, queries, int(k) + (X is None))
         except thresher.BadInput as e:
             log.info("scikit-learn searches itself: %s", e)
             return self._theirs().kneighbors(X, n_neighbors, return_distance)
+        if X is None:
+            own = found == np.arange(len(found))[:, np.newaxis]
+            own[~own.any(axis=1), 0] = True  # of more copies than neighbours scikit-learn leaves out the first
+            distances, found = (part[~own].reshape(len(found), int(k)) for part in (distances, found))
         return (distances, found) if return_distance else found
 
-    def _nearest(
-        self, index: Index, queries: Any, k: int, selves: bool
-    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    def _nearest(self, index: Index, queries: Any, k: int) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
         """Return distances and rows of the k nearest by distances in float64.
 
         The vectors that thresher searches are rounded, by which no distance changes by more than
         slack. If the last of a few neighbours more than k is farther than the k-th by this, no vector
         beyond it can be among the k nearest; if not, still more are asked for.
         """
-        m, most = len(queries), len(index) - selves
+        m, most = len(queries), len(index)
         if index.metric == "l2" and queries.dtype == np.float32 and self._fit_X.dtype == np.float32:
-            result = index.search(queries, k, method=self.method, exclude_self=selves)
+            result = index.search(queries, k, method=self.method)
             squares = result.scores.astype(np.float64)
             return (squares if self.effective_metric_ == "sqeuclidean" else np.sqrt(squares)), result.ids
         distances, found = np.empty((m, k)), np.empty((m, k), np.int64)
@@ -158,8 +160,7 @@ class Searching:
             step = max(1, CHUNK // width)
             for first in range(0, len(open_), step):
                 part = open_[first : first + step]
-                own = part[:, np.newaxis] if selves else None
-                result = index.search(_floats(queries[part]), width, method=self.method, exclude=own)
+                result = index.search(_floats(queries[part]), width, method=self.method)
                 exact = self._distances(queries, np.repeat(part, width), result.ids.reshape(-1))
                 exact = exact.reshape(len(part), width)
                 order = np.lexsort((result.ids, exact), axis=1)[:, :k]
