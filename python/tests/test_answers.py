@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import thresher
+from conftest import best
 
 NAMES = [f"<b>n{j}</b>" for j in range(1500)]
 
@@ -85,6 +86,26 @@ def test_duckdb_reads_tables(results):
         connection.register("answers", table)
         rows = connection.sql("SELECT query_id, len(ids) FROM answers ORDER BY query").fetchall()
     assert rows == [(100 + j, int(c)) for j, c in enumerate(results[0].counts)]
+
+
+def test_vectors_of_duckdb_and_polars(vectors, queries):
+    """Columns that they give by Arrow are rows, and what is found goes back."""
+    duckdb, pl = pytest.importorskip("duckdb"), pytest.importorskip("polars")
+    pa = pytest.importorskip("pyarrow")
+    rows = pa.table({"id": NAMES, "v": pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), 48)})
+    right = [[NAMES[row] for row in line] for line in best(queries, vectors, 3)[0]]
+    with duckdb.connect() as connection:
+        connection.register("rows", rows)
+        table = connection.sql("SELECT id, v FROM rows").to_arrow_table()
+        with thresher.Index(table["v"], table["id"], metric="ip") as index:
+            found = index.search(queries, 3, method="exact").to_arrow()
+        connection.register("found", found)
+        best_of = connection.sql("SELECT ids FROM found ORDER BY query").fetchall()
+    assert [ids for (ids,) in best_of] == right
+    frame = pl.from_arrow(rows)
+    with thresher.Index(frame["v"], frame["id"], metric="ip") as index:
+        found = index.search(queries, 3, method="exact").to_polars()
+    assert found.group_by("query", maintain_order=True).agg("id")["id"].to_list() == right
 
 
 class Page(html.parser.HTMLParser):

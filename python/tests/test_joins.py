@@ -117,3 +117,14 @@ def test_pairs_of_two_tables(vectors, queries):
     assert found.b.max() < 30
     with pytest.raises(ValueError, match="two tables"):
         found.components()
+
+
+def test_the_order_of_a_graph(vectors):
+    pytest.importorskip("scipy")
+    by_score = thresher.knn_graph(vectors, 5, metric="l2", distances=True)
+    by_column = thresher.knn_graph(vectors, 5, metric="l2", distances=True, sort="column")
+    assert (np.diff(by_score.data.reshape(-1, 5)) >= 0).all() and not by_score.has_sorted_indices
+    assert (np.diff(by_column.indices.reshape(-1, 5)) > 0).all() and by_column.has_sorted_indices
+    assert (by_score != by_column).nnz == 0
+    with pytest.raises(ValueError, match="sort: 'row' is none of 'score', 'column'"):
+        thresher.knn_graph(vectors, 5, metric="l2", sort="row")

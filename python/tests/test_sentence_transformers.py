@@ -58,6 +58,24 @@ def test_semantic_search_of_other_forms(embeddings):
         agree(ours.semantic_search(queries, index), right)
 
 
+def test_semantic_search_of_nothing(embeddings):
+    queries, corpus = embeddings
+    assert ours.semantic_search(queries[:0], corpus) == theirs.semantic_search(queries[:0], corpus) == []
+    assert ours.semantic_search(queries[:2], corpus[:0]) == theirs.semantic_search(queries[:2], corpus[:0]) == [[], []]
+
+
+def test_semantic_search_is_never_wrong():
+    """Of rows on which an answer with a chance to fail would be looked for by another method."""
+    rng = np.random.default_rng(11)
+    corpus, queries = (torch.from_numpy(rng.standard_normal((n, 512)).astype(np.float32)) for n in (6000, 40))
+    agree(ours.semantic_search(queries, corpus), theirs.semantic_search(queries, corpus))
+    with thresher.Index(corpus, metric="cosine") as index:
+        asked = []
+        index.search = lambda *a, **k: asked.append(k["method"]) or thresher.Index.search(index, *a, **k)
+        agree(ours.semantic_search(queries, index), theirs.semantic_search(queries, corpus))
+        assert asked == ["certain"]
+
+
 @pytest.mark.parametrize("settings", [{}, {"top_k": 5}, {"max_pairs": 100}, {"score_function": theirs.dot_score}])
 def test_paraphrase_mining(embeddings, settings):
     _, corpus = embeddings

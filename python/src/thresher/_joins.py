@@ -118,6 +118,7 @@ def knn_graph(
     published: Published | None = None,
     join: Literal["union", "mutual"] | None = None,
     filter: Filter | None = None,
+    sort: Literal["score", "column"] = "score",
 ) -> csr_matrix:
     """Return the graph of the k nearest neighbours of each vector among the others.
 
@@ -147,18 +148,22 @@ def knn_graph(
     filter : str, dict, bool array (n,) or sequence of ids, optional
         Which vectors take part, as of `Index.search`; an expression is for an Index with columns. The others have
         rows without neighbours, and are no neighbours.
+    sort : {"score", "column"}
+        The order within a row: best first, as scikit-learn wants a precomputed graph, or by column, as much of scipy
+        does. A symmetric graph is in the order of its columns either way.
 
     Returns
     -------
     scipy.sparse.csr_matrix of float32, or float64, (n, n)
-        A graph that is not symmetric has in each row k entries, best first; call ``sort_indices()`` for what needs
-        columns in order. Distances of 0 are stored.
+        A graph that is not symmetric has in each row k entries. Distances of 0 are stored.
 
     Raises
     ------
     ImportError
         If scipy is not installed.
     """
+    if sort not in ("score", "column"):
+        raise ValueError(f"sort: {sort!r} is none of 'score', 'column'")
     join = _connected(join, flag(symmetric, "symmetric"), flag(mutual, "mutual"))
     sparse = _scipy_sparse("knn_graph")
     lims, rows, scores, _, _ = neighbours(
@@ -179,7 +184,10 @@ def knn_graph(
         filter=filter,
     )
     n = len(lims) - 1
-    return sparse.csr_matrix((scores, rows, lims), shape=(n, n))
+    graph = sparse.csr_matrix((scores, rows, lims), shape=(n, n))
+    if sort == "column":
+        graph.sort_indices()
+    return graph
 
 
 def _connected(join: str | None, symmetric: bool, mutual: bool) -> Literal["union", "mutual"] | None:

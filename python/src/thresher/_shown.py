@@ -69,7 +69,7 @@ def table(result: CertifiedAnswers, title: str, answers: Sequence[Answer]) -> st
         f"<div><p style='margin:.3em 0'>{html.escape(title)}. {html.escape(sentence(result))}</p>",
     ]
     if answers:
-        lines.append("<table style='border-collapse:collapse'><thead><tr>")
+        lines.append("<table style='border-collapse:collapse;color:inherit;font:inherit'><thead><tr>")
         lines += [f"<th scope='col' style='{_CELL}'>{name}</th>" for name in columns]
         lines.append("</tr></thead><tbody>")
         lines += [_row(answer, ranks) for answer in answers]

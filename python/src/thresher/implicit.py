@@ -50,8 +50,8 @@ def topk(
         How many.
     item_norms : array (n,), optional
         What scores are divided by; not with an Index.
-    filter_query_items : CSR matrix (m, n), optional
-        The items that each user has seen and does not get.
+    filter_query_items : CSR matrix (m, any), optional
+        The items that each user has seen and does not get: a matrix of any width, without items that are not there.
     filter_items : sequence of int, optional
         Items that nobody gets.
     num_threads : int
@@ -62,22 +62,43 @@ def topk(
     Returns
     -------
     ids : ndarray of int32 (m, k)
-        Best first; -1 where there are fewer items left.
+        Best first; -1 where there are fewer items left, where implicit has some that were refused.
     scores : ndarray of float32 (m, k)
         -3.4e38 where there are fewer.
+
+    Raises
+    ------
+    IndexError
+        If a user has seen an item that is not there.
     """
-    own = not isinstance(items, Index)
-    if not own and item_norms is not None:
+    if isinstance(items, Index) and item_norms is not None:
         raise ValueError("item_norms: with an Index; build it from items / item_norms")
-    wanted = once(query, k, method)
-    index = items if not own else Index(_divided(items, item_norms), metric="ip", device=device, _once=wanted)
+    rows = items if isinstance(items, Index) else _divided(items, item_norms)
+    return _best(rows, query, k, filter_query_items, filter_items, None, method, delta, device)
+
+
+def _best(
+    items: Index | npt.NDArray[Any],
+    query: Vectors,
+    k: int,
+    seen: Lists | None,
+    refused: npt.ArrayLike | None,
+    allowed: npt.NDArray[np.bool_] | None,
+    method: Method,
+    delta: float,
+    device: Device,
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+    """Return the k best items: none of those refused, and, of those seen, none that the query has."""
+    own = not isinstance(items, Index)
+    index = (
+        items if isinstance(items, Index) else Index(items, metric="ip", device=device, _once=once(query, k, method))
+    )
     try:
-        allowed = None
-        if filter_items is not None:
-            _forms.refuse_lists(filter_items, "filter_items")
+        if refused is not None:
+            _forms.refuse_lists(refused, "filter_items")
             allowed = np.ones(len(index), bool)
-            allowed[index._rows_of(filter_items if np.ndim(filter_items) else [filter_items], "filter_items")] = False
-        result = index.search(query, k, method=method, delta=delta, exclude=_seen(filter_query_items), filter=allowed)
+            allowed[index._rows_of(refused if np.ndim(refused) else [refused], "filter_items")] = False
+        result = index.search(query, k, method=method, delta=delta, exclude=_seen(seen, len(index)), filter=allowed)
         scores = np.where(result.rows < 0, np.float32(NOTHING), result.scores)
         return result.rows.astype(np.int32), scores
     finally:
@@ -85,12 +106,20 @@ def topk(
             index.close()
 
 
-def _seen(items: Lists | None) -> Lists | None:
-    """Return the items that users have seen; implicit takes all that a matrix stores, zeros too."""
+def _seen(items: Lists | None, n: int) -> Lists | None:
+    """Return which of n items users have seen.
+
+    implicit takes all that a matrix stores, zeros too, and matrices of any width without other items.
+    """
     if items is None or not hasattr(items, "tocsr"):
         return items
     csr = items.tocsr(copy=True)
+    if csr.shape[1] > n and (csr.indices >= n).any():
+        at = int(np.argmax(csr.indices >= n))
+        row = int(np.searchsorted(csr.indptr, at, side="right")) - 1
+        raise IndexError(f"filter_query_items: row {row}: item {csr.indices[at]} is not among the {n} items")
     csr.data[:] = 1
+    csr.resize(csr.shape[0], n)
     return csr
 
 
@@ -111,6 +140,8 @@ def recommend(
     N: int = 10,
     filter_already_liked_items: bool = True,
     filter_items: npt.ArrayLike | None = None,
+    recalculate_user: bool = False,
+    items: npt.ArrayLike | None = None,
     *,
     index: Index | None = None,
     method: Method = "auto",
@@ -125,10 +156,15 @@ def recommend(
         Fitted, on the CPU: `item_factors` and `user_factors` are numpy arrays.
     userid : int or array (m,)
         Rows of the user factors.
-    user_items : CSR matrix (m, n)
+    user_items : CSR matrix (m, any)
         What these users have seen, a row for each.
     N, filter_already_liked_items, filter_items
         As in implicit.
+    recalculate_user : bool
+        Take the factors that the model computes from `user_items`, for new users or those with new items.
+    items : sequence of int, optional
+        The only items that may be recommended, all different; not with `filter_items`. At most so many are returned,
+        and those that a user has seen come last, with score -3.4e38.
     index : Index, optional
         Of the item factors, for calls in a row.
     method, delta, device
@@ -137,18 +173,50 @@ def recommend(
     Returns
     -------
     ids : ndarray of int32 (m, N), or (N,) for one user
+        -1 where there are fewer items left and ``items`` are not given.
     scores : ndarray of float32, of the same shape
+
+    Raises
+    ------
+    ValueError
+        If an argument is wrong; the message names it.
+    IndexError
+        If one of items, or one that a user has seen, is not in the model.
     """
     one = np.ndim(userid) == 0
+    users = 1 if one else len(userid)
+    if filter_already_liked_items or recalculate_user:
+        if getattr(user_items, "format", None) != "csr":
+            raise ValueError("user_items: a CSR matrix is needed, with a row for each user")
+        if user_items.shape[0] != users:
+            raise ValueError(f"user_items: {user_items.shape[0]} rows for {users} users")
+    factors = model.recalculate_user(userid, user_items) if recalculate_user else model.user_factors[userid]
+    rows = _divided(model.item_factors, None) if index is None else index
+    allowed = None
+    if items is not None:
+        if filter_items is not None and np.size(filter_items):
+            raise ValueError("filter_items: items is given, too, which are all that may be recommended")
+        allowed = _among(items, len(rows))
+        N = min(N, int(np.count_nonzero(allowed)))
+        filter_items = None
     seen = user_items if filter_already_liked_items else None
-    ids, scores = topk(
-        model.item_factors if index is None else index,
-        model.user_factors[np.atleast_1d(userid)],
-        N,
-        filter_query_items=seen,
-        filter_items=filter_items,
-        method=method,
-        delta=delta,
-        device=device,
-    )
+    ids, scores = _best(rows, factors, N, seen, filter_items, allowed, method, delta, device)
+    if allowed is not None:  # implicit ranks all of items: those that a user has seen come last
+        for j in np.flatnonzero((ids < 0).any(axis=1)):
+            lacking = ids[j] < 0
+            rest = np.setdiff1d(np.flatnonzero(allowed), ids[j])[::-1]
+            ids[j, lacking] = rest[: np.count_nonzero(lacking)]
     return (ids[0], scores[0]) if one else (ids, scores)
+
+
+def _among(items: npt.ArrayLike, n: int) -> npt.NDArray[np.bool_]:
+    """Return which of n items are named."""
+    named = np.asarray(items)
+    if named.ndim != 1 or named.size == 0 or named.dtype.kind not in "iu":
+        raise ValueError(f"items: {named.dtype} of shape {named.shape}, expected a list of one or more item numbers")
+    outside = (named < 0) | (named >= n)
+    if outside.any():
+        raise IndexError(f"items: {named[outside][0]} is not in the model, which has {n} items")
+    allowed = np.zeros(n, bool)
+    allowed[named] = True
+    return allowed

@@ -80,8 +80,7 @@ def semantic_search(
 
     Notes
     -----
-    Each answer is wrong with probability at most .01 (method ``auto``); an Index of one's own is
-    searched by other methods.
+    No answer is wrong (method ``certain``). `thresher.Index.search` takes other methods.
     """
     index = corpus_embeddings if isinstance(corpus_embeddings, Index) else None
     metric = index.metric if index else METRICS.get(score_function)
@@ -92,15 +91,18 @@ def semantic_search(
         return answers
     if index is not None:
         return _hits(index, query_embeddings, top_k)
-    wanted = once(query_embeddings, top_k, "auto")
+    wanted = once(query_embeddings, top_k, "certain")
     with Index(_rows(corpus_embeddings), metric=metric, _once=wanted) as index:
         return _hits(index, query_embeddings, top_k)
 
 
 def _hits(index: Index, query_embeddings: Any, top_k: int) -> list[list[dict[str, int | float]]]:
-    result = index.search(_rows(query_embeddings), min(top_k, len(index)))
-    table = zip(result.ids.tolist(), _scores(result.scores, index.metric).tolist(), strict=True)
-    return [[{"corpus_id": i, "score": s} for i, s in zip(ids, scores, strict=True)] for ids, scores in table]
+    result = index.search(_rows(query_embeddings), max(1, min(top_k, len(index))), method="certain")
+    table = zip(result.ids.tolist(), _scores(result.scores, index.metric).tolist(), result.counts.tolist(), strict=True)
+    return [
+        [{"corpus_id": i, "score": s} for i, s in zip(ids[:count], scores[:count], strict=True)]
+        for ids, scores, count in table
+    ]
 
 
 def paraphrase_mining_embeddings(
@@ -203,7 +205,7 @@ class _FlatIndex:
 
     def search(self, queries: npt.NDArray[np.float32], k: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
         assert self.index is not None
-        result = self.index.search(queries, k)
+        result = self.index.search(queries, k, method="certain")
         return np.where(result.rows < 0, np.float32(-np.inf), result.scores), result.rows
 
 
