@@ -82,11 +82,14 @@ def movielens(folder: Path, source: Path, shown: bool) -> list[str]:
         titles = [line.split("|")[1] for line in f]
     films_of = np.ascontiguousarray(right.T, np.float32)
     users_of = np.ascontiguousarray(left * values, np.float32)
-    table(folder / "films.parquet", films_of, titles)
     np.save(folder / "users.npy", users_of)
     index(films_of, users_of, "ip", 8, folder / "hnsw")
-    arguments = ["--vectors", "films.parquet", "--queries", "users.npy", "--metric", "ip"]
-    return [*arguments, "--show", "text"] if shown else arguments
+    asked = ["--queries", "users.npy", "--metric", "ip"]
+    if not shown:
+        np.save(folder / "films.npy", films_of)
+        return ["--vectors", "films.npy", *asked]
+    table(folder / "films.parquet", films_of, titles)
+    return ["--vectors", "films.parquet", *asked, "--show", "text"]
 
 
 def main() -> None:

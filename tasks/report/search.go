@@ -68,6 +68,9 @@ func (s *Sample) Search(ctx context.Context, e Searcher, observe func(done int))
 		found.Plan = certificates[j].Plan
 	}
 	found.Funnel = funnelOf(certificates, s.Atoms.N, s.Atoms.Dim, s.Request.K)
+	if !found.looked() { // it is itself a dense scan, and differs from another by chance only
+		found.Read, found.DenseSeconds = 1, 0
+	}
 	return found, nil
 }
 
