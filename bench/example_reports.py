@@ -4,8 +4,8 @@
     python3 bench/example_reports.py --mnist FOLDER --movielens FOLDER --out docs/reports
 
 `text` is the comments of this repository as vectors of latent semantic analysis. FOLDER of --mnist has
-t10k-images-idx3-ubyte.gz; that of --movielens has ml-100k's u.data and u.item, of which the page shows some titles.
-Sets whose folder is not given are left out."""
+t10k-images-idx3-ubyte.gz; that of --movielens has ml-100k's u.data and u.item. Its licence does not allow passing the
+titles on, so that a page with them (--titles) is for whoever has the data. Sets without a folder are left out."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def mnist(folder: Path, source: Path) -> list[str]:
     return ["--vectors", "digits.npy", "--queries", "asked.npy", "--metric", "l2", "--pixels", "28x28"]
 
 
-def movielens(folder: Path, source: Path) -> list[str]:
+def movielens(folder: Path, source: Path, shown: bool) -> list[str]:
     from scipy.sparse import csr_matrix
     from scipy.sparse.linalg import svds
 
@@ -82,10 +82,14 @@ def movielens(folder: Path, source: Path) -> list[str]:
         titles = [line.split("|")[1] for line in f]
     films_of = np.ascontiguousarray(right.T, np.float32)
     users_of = np.ascontiguousarray(left * values, np.float32)
-    table(folder / "films.parquet", films_of, titles)
     np.save(folder / "users.npy", users_of)
     index(films_of, users_of, "ip", 8, folder / "hnsw")
-    return ["--vectors", "films.parquet", "--queries", "users.npy", "--metric", "ip", "--show", "text"]
+    asked = ["--queries", "users.npy", "--metric", "ip"]
+    if not shown:
+        np.save(folder / "films.npy", films_of)
+        return ["--vectors", "films.npy", *asked]
+    table(folder / "films.parquet", films_of, titles)
+    return ["--vectors", "films.parquet", *asked, "--show", "text"]
 
 
 def main() -> None:
@@ -93,6 +97,7 @@ def main() -> None:
     parser.add_argument("--thresher", default=str(ROOT / "build/thresher"), help="the program")
     parser.add_argument("--mnist", type=Path, help="folder of MNIST's test images")
     parser.add_argument("--movielens", type=Path, help="folder of ml-100k")
+    parser.add_argument("--titles", action="store_true", help="show the titles of films")
     parser.add_argument("--out", type=Path, required=True, help="folder of the pages")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
@@ -100,7 +105,7 @@ def main() -> None:
     if given.mnist:
         sets["digits"] = lambda folder: mnist(folder, given.mnist)
     if given.movielens:
-        sets["films"] = lambda folder: movielens(folder, given.movielens)
+        sets["films"] = lambda folder: movielens(folder, given.movielens, given.titles)
     for name, make in sets.items():
         with tempfile.TemporaryDirectory() as folder:
             arguments = make(Path(folder))

@@ -42,9 +42,9 @@ func newReportCommand(a *app) *cobra.Command {
 		Short: "Write a page with plots about answers and about the search that proves them",
 		Long: `Write one HTML page, which needs no other file and no network: the recall of answers of
 any origin with its interval, by rank and by how hard a query is, why they lack what they
-lack, what the search that they are compared with promises, in words, how many vectors its
-elimination left after each look, its time beside a dense scan of the same queries and
-beside the times that answers state, and the neighbours that the worst answers lack.
+lack, what the search that they are compared with promises, in words, how many vectors each
+step of its elimination read, its time beside a dense scan of the same queries and beside
+the times that answers state, and the neighbours that the worst answers lack.
 
 The queries are a --sample, drawn by --seed. Answers are read as recall reads them; several
 files are separated by commas. Times of other programs come from an array "seconds" of
@@ -72,7 +72,7 @@ Without --answers the page is about the search alone.`,
 	fs.StringVar(&f.integers, "integers", "", "what integers in answers are where the vectors have ids: `rows` or ids (default: ids with --ids; else whichever the stated scores fit)")
 	fs.StringSliceVar(&f.answers, "answers", nil, "`files` of answers ("+endingsOf(dataset.AnswersRead)+", .json), separated by commas")
 	fs.StringSliceVar(&f.names, "names", nil, "`names` of the files of --answers on the page, separated by commas (default: their file names)")
-	fs.Float64SliceVar(&f.seconds, "seconds", nil, "seconds that the answers of each file of --answers took, all queries together; 0 = not known")
+	fs.Float64SliceVar(&f.seconds, "seconds", nil, "`times` in seconds that the answers of the files of --answers took, all queries together, separated by commas; 0 = not known")
 	fs.IntVarP(&f.k, "k", "k", 0, "vectors wanted of each query; 0 = the length of the longest answer, or 10")
 	fs.Int64Var(&f.sample, "sample", 1000, "queries to compare, drawn by --seed; 0 = all")
 	fs.BoolVar(&f.excludeSelf, "exclude-self", false, "query j is vector j, is not among the vectors wanted, and does not count where an answer has it")

@@ -83,7 +83,7 @@ func (r *reportRun) compare(ctx context.Context, f *statedFile) (*report.Answers
 	if err != nil {
 		return nil, err
 	}
-	a, err := r.sample.Compare(ctx, c, &report.Stated{Name: f.name, K: k, Results: results, Seconds: f.seconds}, r.display)
+	a, err := r.sample.Compare(ctx, c, &report.StatedAnswers{Name: f.name, K: k, Results: results, Seconds: f.seconds}, r.display)
 	var of *tasks.AnswersError
 	if errors.As(err, &of) {
 		return nil, inAnswers(f.in.name, of)

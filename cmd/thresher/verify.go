@@ -105,6 +105,7 @@ lack the same vector once.`,
 	fs.Lookup("epsilon").Usage = "the greatest that certificates may grant, in score units (default: any); without certificates, that of the answers (0)"
 	fs.Lookup("chunk").Usage = "queries checked together"
 	fs.Lookup("seed").Usage = "seed that draws the queries of --sample"
+	cli.GroupFlags(fs, cli.InputFlags, "certificates") // which search writes
 	return cmd
 }
 

@@ -39,16 +39,16 @@ func GroupFlags(fs *pflag.FlagSet, heading string, names ...string) {
 }
 
 // Headings are the headings of the flags of several commands: by heading, one of the constants above, the names of flags,
-// separated by white space; a name that ends in - is that of all flags which begin so. A flag means the same in every
-// command that has it.
+// separated by white space; a name that ends in - is that of all flags which begin so. A command in which a flag means
+// something else gives it its heading by GroupFlags.
 type Headings map[string]string
 
 // Group has help list the flags of a command, and of the commands below it, under their headings. It leaves flags alone
-// that are under none of h.
+// that are under none of h, or have a heading.
 func (h Headings) Group(cmd *cobra.Command) {
 	for _, fs := range []*pflag.FlagSet{cmd.Flags(), cmd.PersistentFlags()} {
 		fs.VisitAll(func(f *pflag.Flag) {
-			if heading := h.of(f.Name); heading != "" {
+			if heading := h.of(f.Name); heading != "" && f.Annotations[headingAnnotation] == nil {
 				GroupFlags(fs, heading, f.Name)
 			}
 		})
@@ -116,6 +116,9 @@ func flagUsages(cmd *cobra.Command) string {
 	found := map[string]*pflag.FlagSet{}
 	grouped := false
 	add := func(f *pflag.Flag) {
+		if f.DefValue == "[]" {
+			f.DefValue = "" // no numbers are no default to state
+		}
 		heading := HeadingOf(f)
 		grouped = grouped || f.Annotations[headingAnnotation] != nil
 		if found[heading] == nil {

@@ -94,6 +94,11 @@ func (c *Chart) draw(canvas draw.Canvas, above bool) error {
 	p.Add(grid)
 
 	floor, looks := c.floor(), c.looks()
+	for i := range looks {
+		if above && c.Series[i].Kind == Marks { // it is smaller on a phone
+			looks[i].radius = 3.5
+		}
+	}
 	for i := range c.Series {
 		if err := c.Series[i].band(p, looks[i], floor); err != nil {
 			return err

@@ -116,7 +116,11 @@ func (f *Figures) byTime() (*picture, error) {
 	if len(c.Series) < 2 {
 		return nil, nil
 	}
-	return draw(fmt.Sprintf("Up and to the left is better. thresher and the dense scan, which compares a query with every vector, find all true neighbours; they were timed here, turn by turn, in parts of %d %s. Other times are what the files or the user state.", f.Search.Part, plural(int64(f.Search.Part), "query", "queries")), c)
+	timed := "thresher finds all true neighbours, and was timed here"
+	if f.Search.DenseSeconds > 0 {
+		timed = "thresher and the dense scan, which compares a query with every vector, find all true neighbours; they were timed here, turn by turn"
+	}
+	return draw(fmt.Sprintf("Up and to the left is better. %s, in parts of %d %s. Other times are what the files or the user state.", timed, f.Search.Part, plural(int64(f.Search.Part), "query", "queries")), c)
 }
 
 // interval words numbers from one to another.

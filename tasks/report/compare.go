@@ -18,8 +18,8 @@ const (
 	maxNeighbours = 5 // of each kind
 )
 
-// Stated are answers of another program to the queries of a sample.
-type Stated struct {
+// StatedAnswers are answers of another program to the queries of a sample.
+type StatedAnswers struct {
 	Name    string
 	K       int              // vectors wanted of each, at most those that the sample's request asks for
 	Results []dataset.Result // one a query of the sample; Query is its number in the file, Rows are row numbers
@@ -35,7 +35,7 @@ type Display struct {
 
 // Compare compares stated answers with what Search found, by c, a new comparison of answers of of.K atoms. Errors are
 // those of [tasks.Recall] and of show.
-func (s *Sample) Compare(ctx context.Context, c *tasks.Comparison, of *Stated, show *Display) (*Answers, error) {
+func (s *Sample) Compare(ctx context.Context, c *tasks.Comparison, of *StatedAnswers, show *Display) (*Answers, error) {
 	a := &Answers{Name: of.Name, Seconds: of.Seconds}
 	compared := make([]tasks.Compared, 0, len(s.found))
 	var err error
@@ -57,7 +57,7 @@ func (s *Sample) Compare(ctx context.Context, c *tasks.Comparison, of *Stated, s
 }
 
 // parts streams the queries with what was found and what is stated.
-func (s *Sample) parts(of *Stated) tasks.Parts {
+func (s *Sample) parts(of *StatedAnswers) tasks.Parts {
 	return func(yield func(*tasks.Part, error) bool) {
 		for lo := 0; lo < len(s.found); lo += maxPart {
 			hi := min(lo+maxPart, len(s.found))
@@ -113,7 +113,7 @@ func worst(compared []tasks.Compared) []int {
 }
 
 // miss describes the answer to query j of the sample, which lacks atoms.
-func (s *Sample) miss(j int, c *tasks.Compared, of *Stated, show *Display) (m *Miss, err error) {
+func (s *Sample) miss(j int, c *tasks.Compared, of *StatedAnswers, show *Display) (m *Miss, err error) {
 	m = &Miss{Query: c.Query, Recall: c.Recall}
 	if s.IDs != nil {
 		m.ID = s.IDs[j]

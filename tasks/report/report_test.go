@@ -2,12 +2,16 @@ package report
 
 import (
 	"bytes"
+	"context"
 	"encoding/xml"
+	"errors"
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"thresher/batch"
+	"thresher/collection"
 	"thresher/tasks"
 	"thresher/verify"
 )
@@ -151,5 +155,51 @@ func TestWriteSearchAlone(t *testing.T) {
 	}
 	if text := out.String(); !strings.Contains(text, "The true 10 nearest neighbours of 20 queries") || strings.Count(text, "<svg") != 1 {
 		t.Errorf("%d plots in\n%s", strings.Count(text, "<svg"), text[:2000])
+	}
+}
+
+// dense answers requests with an answer of one vector a query, and notes how it was asked.
+type dense struct{ asked []batch.Method }
+
+func (d *dense) Search(_ context.Context, req batch.Request) (*batch.Response, error) {
+	d.asked = append(d.asked, req.Method)
+	resp := &batch.Response{Took: time.Millisecond}
+	for range len(req.Queries) / 2 {
+		resp.Answers = append(resp.Answers, batch.Answer{IDs: []int64{0}, Certificate: batch.Certificate{Guarantee: batch.GuaranteeExact, StoppedBy: batch.Done, RowsScored: 3}})
+	}
+	if len(req.Queries) == 2 && req.Queries[0] == 7 {
+		return nil, &batch.RequestError{Field: "queries", Query: 0, Err: errors.New("is odd")}
+	}
+	return resp, nil
+}
+
+// sampleOf are queries of two values over three atoms.
+func sampleOf(n int) *Sample {
+	s := &Sample{Atoms: &collection.Collection{N: 3, Dim: 2}, Request: batch.Request{K: 1, Method: batch.Certain}}
+	for j := range n {
+		s.Add(&batch.Request{Queries: []float32{float32(j % 5), 1}}, []int64{int64(2 * j)}, nil)
+	}
+	return s
+}
+
+// TestSearchOfScans: a search that is itself a dense scan is not compared with another, parts are of one size but the last,
+// and an error names the query by its place in the sample.
+func TestSearchOfScans(t *testing.T) {
+	e, done := &dense{}, []int{}
+	s := sampleOf(maxPart + 1)
+	found, err := s.Search(t.Context(), e, func(n int) { done = append(done, n) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found.DenseSeconds != 0 || found.Read != 1 || found.looked() || found.Part != maxPart || found.Seconds != 1e-3/maxPart {
+		t.Errorf("%+v", found)
+	}
+	if len(done) != 2 || done[1] != maxPart+1 || len(e.asked) != 3 { // two parts, of which one is timed beside a scan
+		t.Errorf("done %v, asked %v", done, e.asked)
+	}
+	s.Request.Queries[2*maxPart] = 7
+	var named *batch.RequestError
+	if _, err := s.Search(t.Context(), e, func(int) {}); !errors.As(err, &named) || named.Query != maxPart {
+		t.Errorf("%v", err)
 	}
 }

@@ -9,11 +9,6 @@ import (
 	"thresher/tasks"
 )
 
-// Searcher answers requests, as a *batch.Engine does.
-type Searcher interface {
-	Search(ctx context.Context, req batch.Request) (*batch.Response, error)
-}
-
 const (
 	maxPart      = 128 // queries that are searched at once
 	maxDenseRuns = 4   // parts that are also answered by a dense scan, for its time
@@ -22,7 +17,7 @@ const (
 // Search finds the best atoms of all queries, and times that beside a dense scan of some of them, turn by turn. observe is
 // told how many queries are done. The backend, its threads and the time of the build are left to the caller. A
 // *batch.RequestError names a query by its number in the sample. It is [tasks.ErrUnfinished] if a search was stopped.
-func (s *Sample) Search(ctx context.Context, e Searcher, observe func(done int)) (*Search, error) {
+func (s *Sample) Search(ctx context.Context, e tasks.Searcher, observe func(done int)) (*Search, error) {
 	m := len(s.Numbers)
 	found := &Search{Method: s.Request.Method, Part: min(maxPart, m), Read: 1}
 	var counts tasks.SearchCounts
@@ -68,6 +63,9 @@ func (s *Sample) Search(ctx context.Context, e Searcher, observe func(done int))
 		found.Plan = certificates[j].Plan
 	}
 	found.Funnel = funnelOf(certificates, s.Atoms.N, s.Atoms.Dim, s.Request.K)
+	if !found.looked() { // it is itself a dense scan, and differs from another by chance only
+		found.Read, found.DenseSeconds = 1, 0
+	}
 	return found, nil
 }
 

@@ -72,6 +72,9 @@ func (s *Search) certain() []string {
 	case s.Guarantees[batch.GuaranteeProbabilistic] > 0:
 		words = append(words, "Probabilistic: a vector was left out where part of its coordinates bounds its score below that of the last neighbour found, except with the probability stated.")
 	}
+	if !s.looked() {
+		return append(words, fmt.Sprintf("A query took %s, by a dense scan, which compares it with every vector.", duration(s.Seconds)))
+	}
 	if s.DenseSeconds <= 0 {
 		return words
 	}
