@@ -63,6 +63,13 @@ func TestDtype(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	narrow, err := thresher.New(t.Context(), []float32{1, 2, 3, 4}, 2, thresher.Options{Metric: thresher.Euclidean, Dtype: thresher.Float64})
+	if err != nil || narrow.Dtype() != thresher.Float64 {
+		t.Errorf("of float32: %v, %v", narrow.Dtype(), err)
+	}
+	if err := narrow.Close(); err != nil {
+		t.Error(err)
+	}
 	for _, x := range []*thresher.Index{x, again} {
 		if x.Dtype() != thresher.Float64 {
 			t.Errorf("dtype %v", x.Dtype())

@@ -50,8 +50,8 @@ type Options struct {
 	Metric Metric
 	// Dtype is the type in which values given in float64 are kept. The zero value, Float32, rounds them, for Euclidean
 	// distance relative to a point near the vectors, and certificates say by how much that changed one. Float64 keeps
-	// them in eight bytes, and scores are those of the values given, whatever their offset; such vectors are searched on the
-	// CPU, and the published methods refuse them.
+	// them in eight bytes, and so those given in float32, and scores are those of the values given, whatever their offset; such vectors
+	// are searched on the CPU, and the published methods refuse them.
 	Dtype Dtype
 	// Seed is that of the random rotation, which is public unless set: answers of methods that may fail
 	// are wrong with the stated probability for queries that were chosen without knowing it.
@@ -112,7 +112,18 @@ func build[F Float](ctx context.Context, vectors []F, dim int, o Options, scanne
 	var err error
 	switch rows := any(vectors).(type) {
 	case []float32:
-		atoms, err = collection.Build(ctx, rows, dim, settings)
+		if o.Dtype != Float64 {
+			atoms, err = collection.Build(ctx, rows, dim, settings)
+			break
+		}
+		wide := make([]float64, len(rows))
+		for i, x := range rows {
+			wide[i] = float64(x)
+		}
+		var kept dataset.Vectors
+		if kept, err = dataset.VectorsOf(wide, dim); err == nil {
+			atoms, err = collection.BuildVectors(ctx, kept, settings)
+		}
 	case []float64:
 		if o.Dtype != Float64 {
 			atoms, err = collection.BuildFloat64(ctx, rows, dim, settings)

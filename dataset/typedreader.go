@@ -156,11 +156,17 @@ func (d *dense) readRaw(dst []byte) (int, error) {
 
 func isBigEndian() bool { return binary.NativeEndian.Uint16([]byte{0, 1}) == 1 }
 
-// KeptAs returns r as a TypedReader if its elements are to be kept in their own type and not in float32: if they take
-// fewer bytes, or are of float64, and wide is ElemFloat64.
+// KeptAs returns r, whose rows have not been read, as a TypedReader if its elements are to be kept in another type than float32: in their
+// own if they take fewer bytes, and else in float64 if wide is ElemFloat64, whether these values need it or not.
 func KeptAs(r Reader, wide Elem) (TypedReader, bool) {
 	t, ok := r.(TypedReader)
-	return t, ok && (t.Elem().Size() < ElemFloat32.Size() || t.Elem() == ElemFloat64 && wide == ElemFloat64)
+	switch {
+	case ok && t.Elem().Size() < ElemFloat32.Size():
+		return t, true
+	case wide == ElemFloat64:
+		return Doubled(r), true
+	}
+	return nil, false
 }
 
 // Doubled returns r, whose rows have not been read, as a TypedReader of float64: of the values given, whatever their type.

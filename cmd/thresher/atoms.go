@@ -201,8 +201,8 @@ func (a *atoms) ids(in input, column string) *atomIDs {
 // has no such rows, or they are built.
 func (a *app) overRows(ctx context.Context, in input, o *collection.Options, builds func(n, dim int, metric collection.Metric) bool) (*atoms, error) {
 	begun := time.Now()
-	if in.files != nil || in.folder != nil {
-		return nil, nil // they do not lie in one file
+	if in.files != nil || in.folder != nil || o.Elem == dataset.ElemFloat64 {
+		return nil, nil // they do not lie in one file, or as they are kept
 	}
 	at, err := dataset.FindRows(in.path)
 	if at == nil || err != nil || at.Rows < 1 || at.Rows > collection.MaxAtoms || at.Offset%4 != 0 || builds(int(at.Rows), at.Dim, o.Metric) {

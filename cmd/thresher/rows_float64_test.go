@@ -156,3 +156,34 @@ func TestFolderFloat64BadInput(t *testing.T) {
 		t.Error("the log was written")
 	}
 }
+
+// TestAskedForFloat64: --dtype float64 keeps so what a file has in float32 or as text, but not narrower types; answers to queries of float64
+// are then those of the values given.
+func TestAskedForFloat64(t *testing.T) {
+	t.Chdir(t.TempDir())
+	clitest.WriteFile(t, ".", "a.npy", npy([]float32{1, 0, 0, 1}, 2))
+	clitest.WriteFile(t, ".", "a.csv", []byte("x,y\n1,0\n0,1\n"))
+	clitest.WriteFile(t, ".", "a.i8bin", []byte{2, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 1})
+	clitest.WriteFile(t, ".", "q.npy", npyOf64([]float64{1, 1 + 1e-12}, 2)) // equal, once rounded
+	for file, kept := range map[string]string{"a.npy": "float64", "a.csv": "float64", "a.i8bin": "int8"} {
+		name := file[2:] + ".thresher"
+		thresher(t, "build", "--vectors", file, "--metric", "ip", "--dtype", "float64", "--out", name).WantCode(t, cli.ExitOK)
+		if r := thresher(t, "info", "--json", name); !strings.Contains(r.Out, `"dtype":"`+kept+`"`) {
+			t.Errorf("%s: %s%s", file, r.Out, r.Err)
+		}
+		if kept != "float64" {
+			continue
+		}
+		for _, vectors := range []string{file, name} {
+			args := []string{"--metric", "ip", "--vectors", vectors, "--queries", "q.npy"}
+			if vectors == file {
+				args = append(args, "--dtype", "float64")
+			}
+			thresher(t, append([]string{"search", "-k", "1", "--method", "exact", "--out", "o.jsonl", "--overwrite"}, args...)...).WantCode(t, cli.ExitOK)
+			if a := answersOf(t, "o.jsonl"); len(a) != 1 || fmt.Sprint(a[0].Rows) != "[1]" {
+				t.Errorf("%s: %+v", vectors, a)
+			}
+			thresher(t, append([]string{"verify", "--answers", "o.jsonl"}, args...)...).WantCode(t, cli.ExitOK)
+		}
+	}
+}

@@ -270,11 +270,11 @@ func (v *verification) loadOracle(ctx context.Context, in input, dim int, querie
 		v.layout = dataset.LayoutOf(r)
 		v.report.VectorColumns = v.layout.String()
 		have = r.Dim()
-		t, typed := r.(dataset.TypedReader)
-		switch wide := typed && t.Elem() == dataset.ElemFloat64; {
+		t, typed := dataset.KeptAs(r, v.flags.dtype.Elem)
+		switch {
 		case in.folder != nil:
 			err = v.walk(in, r)
-		case wide && in.kept(v.flags.dtype.Elem) == dataset.ElemFloat64:
+		case typed && t.Elem() == dataset.ElemFloat64:
 			kept, err = v.readKept(ctx, in, r, metric)
 		default:
 			rows, rests, err = v.readRounded(ctx, in, r)

@@ -58,10 +58,7 @@ func (r *rows) source() collection.Source {
 			wide = dataset.ElemFloat32
 		}
 		if t.typed, ok = dataset.KeptAs(r.src, wide); !ok {
-			if wide != dataset.ElemFloat64 {
-				return r
-			}
-			t.typed = dataset.Doubled(r.src) // whether these values need float64 or not
+			return r
 		}
 		t.elem = t.typed.Elem()
 	}

@@ -99,8 +99,8 @@ class Index:
         (``inner_product``, ``dot``, ``COSINE``, ``euclidean``, ..), and the constants of FAISS.
     dtype : {"float32", "float64"}
         How float64 is kept: rounded, or as it is given. As it is, nothing is rounded in answers: scores are sums in
-        float64 of the values given, at any offset; vectors take 8 bytes a value and are searched on the CPU, and
-        `upsert` does not change them. Other types are kept as they are either way.
+        float64 of the values given, at any offset; vectors take 8 bytes a value and are searched on the CPU. float32 is
+        then kept in float64, too; narrower types are kept as they are either way.
     basis : {"auto", "rotated", "raw"}
         ``raw`` is for method ``strict`` and the published methods.
     seed : int, optional
@@ -1544,7 +1544,7 @@ def _restored(
     index = Index.__new__(Index)
     index._origin, index._rounded, index._history, index._kept = origin, rounded or {}, changes, kept
     index._settings, index._path, index._ids, index._columns = settings, path, ids, columns
-    index._rows = None if rows is None else shared_rows(rows, "vectors", float64=True).rows
+    index._rows = None if rows is None else shared_rows(rows, "vectors", float64=rows.dtype == np.float64).rows
     index._begin()
     return index
 

@@ -76,11 +76,12 @@ def narrowed(
     keep
         Whether rows of a narrower type in which vectors are kept stay in it, unless they have an origin.
     float64
-        Whether rows of float64 stay in it, and are refused if they are of a wider type.
+        Whether rows are kept in float64, whether they need it or not, but for those of a narrower type in which vectors are
+        kept; they are refused if they are of a wider type.
     allocate
         Where a copy goes, if one is needed: a function of shape and dtype.
     """
-    if float64 and array.dtype.kind == "f" and array.dtype.itemsize >= 8:
+    if float64 and (array.dtype.itemsize >= 4 if array.dtype.kind == "f" else _whole(array)):
         return Given(_doubled(array, name, allocate))
     if keep and origin is None and (own := array.dtype.newbyteorder("=")) in _KEPT.values():
         if array.dtype.isnative and array.flags.c_contiguous:
@@ -102,6 +103,11 @@ def narrowed(
     if given.values and origin is None and near is not None and _held(array):
         return _rounded(array, rows, name, None, long)  # the origin would change what float32 holds
     return given
+
+
+def _whole(array: npt.NDArray[Any]) -> bool:
+    """Report whether numbers are integers that are not kept as such."""
+    return array.dtype.kind in "iu" and array.dtype.itemsize >= 2
 
 
 def _doubled(
