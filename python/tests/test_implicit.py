@@ -64,6 +64,18 @@ def test_recommend():
         recommend(model, users, watched[users], filter_items=[2]),
         model.recommend(users, watched[users], filter_items=[2]),
     )
+    again = {"recalculate_user": True}
+    agree(recommend(model, users, watched[users], **again), model.recommend(users, watched[users], **again))
+    agree(recommend(model, 9, watched[9], **again), model.recommend(9, watched[9], **again))
+    few = np.array([90, 4, 17, 60, 33])
+    agree(recommend(model, users, None, items=few, **liked), model.recommend(users, None, items=few, **liked))
+    ids, scores = recommend(model, users, watched[users], items=few)
+    right, theirs = model.recommend(users, watched[users], items=few)
+    some = theirs > -1e38  # where nothing is left, implicit names an item, and thresher none
+    assert not some.all() and (ids[~some] == -1).all()
+    agree((ids[some], scores[some]), (right[some], theirs[some]))
+    with pytest.raises(ValueError, match="items: with filter_items"):
+        recommend(model, users, watched[users], items=few, filter_items=[1])
 
 
 def test_arguments_are_those_of_implicit():

@@ -66,6 +66,22 @@ def topk(
     scores : ndarray of float32 (m, k)
         -3.4e38 where there are fewer.
     """
+    return _topk(items, query, k, item_norms, filter_query_items, filter_items, None, method, delta, device)
+
+
+def _topk(
+    items: Vectors,
+    query: Vectors,
+    k: int,
+    item_norms: npt.ArrayLike | None,
+    filter_query_items: Lists | None,
+    filter_items: npt.ArrayLike | None,
+    only: npt.NDArray[np.int64] | None,
+    method: Method,
+    delta: float,
+    device: Device,
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+    """Do what `topk` does, with the rows of the only items that may be returned, None for all."""
     own = not isinstance(items, Index)
     if not own and item_norms is not None:
         raise ValueError("item_norms: with an Index; build it from items / item_norms")
@@ -77,6 +93,9 @@ def topk(
             _forms.refuse_lists(filter_items, "filter_items")
             allowed = np.ones(len(index), bool)
             allowed[index._rows_of(filter_items if np.ndim(filter_items) else [filter_items], "filter_items")] = False
+        if only is not None:
+            allowed = np.zeros(len(index), bool)
+            allowed[index._rows_of(only, "items")] = True
         result = index.search(query, k, method=method, delta=delta, exclude=_seen(filter_query_items), filter=allowed)
         scores = np.where(result.rows < 0, np.float32(NOTHING), result.scores)
         return result.rows.astype(np.int32), scores
@@ -111,6 +130,8 @@ def recommend(
     N: int = 10,
     filter_already_liked_items: bool = True,
     filter_items: npt.ArrayLike | None = None,
+    recalculate_user: bool = False,
+    items: npt.ArrayLike | None = None,
     *,
     index: Index | None = None,
     method: Method = "auto",
@@ -129,6 +150,10 @@ def recommend(
         What these users have seen, a row for each.
     N, filter_already_liked_items, filter_items
         As in implicit.
+    recalculate_user : bool
+        Whether the model computes the factors of the users of what they have seen.
+    items : sequence of int, optional
+        The only items that anybody gets, in place of filter_items; N is at most as many.
     index : Index, optional
         Of the item factors, for calls in a row.
     method, delta, device
@@ -141,14 +166,25 @@ def recommend(
     """
     one = np.ndim(userid) == 0
     seen = user_items if filter_already_liked_items else None
-    ids, scores = topk(
+    users = np.atleast_1d(userid)
+    factors = model.recalculate_user(users, user_items) if recalculate_user else model.user_factors[users]
+    only = None
+    if items is not None:
+        if filter_items is not None:
+            raise ValueError("items: with filter_items; items are the only ones that anybody gets")
+        _forms.refuse_lists(items, "items")
+        only = np.unique(np.asarray(items))
+        N = min(N, len(only))
+    ids, scores = _topk(
         model.item_factors if index is None else index,
-        model.user_factors[np.atleast_1d(userid)],
+        np.atleast_2d(factors),
         N,
-        filter_query_items=seen,
-        filter_items=filter_items,
-        method=method,
-        delta=delta,
-        device=device,
+        None,
+        seen,
+        filter_items,
+        only,
+        method,
+        delta,
+        device,
     )
     return (ids[0], scores[0]) if one else (ids, scores)
