@@ -20,7 +20,7 @@ import pyarrow as pa
 
 K = 10
 # Rows of the left and of the right table, keys (0: none), rounds.
-CASES = [(1_000, 20_000, 0, 3), (5_000, 50_000, 20, 3), (30_000, 30_000, 300, 3), (30_000, 30_000, 10_000, 3)]
+CASES = [(1_000, 20_000, 0, 3), (5_000, 50_000, 20, 3), (30_000, 30_000, 300, 3), (30_000, 30_000, 10_000, 7)]
 
 
 def table(seed: int, n: int, dim: int, keys: int) -> pd.DataFrame:

@@ -12,7 +12,8 @@ import (
 // OpenFiles opens several files of vectors as one, whose rows are those of the files in their order. The
 // files have one dimension, one type of elements and, if their columns have names, the same columns;
 // all are opened once before the first row is read, so that a file that differs is refused at once, by name.
-// An id that two rows have is an error that names both files, unless ids name nothing (Options.OneRow). With
+// A file of Parquet or Arrow without rows is passed over, as systems write one where a part of a table is empty, unless all
+// are. An id that two rows have is an error that names both files, unless ids name nothing (Options.OneRow). With
 // one file it is Open.
 //
 // Errors are of type *Error; rows are counted in the file that they name.
@@ -58,8 +59,17 @@ type concatenated struct {
 
 // survey opens every file and compares it with the first.
 func (c *concatenated) survey() error {
-	for i, file := range c.files {
+	given := c.files
+	c.files = nil
+	var none error // of the first file without rows
+	for _, file := range given {
 		r, err := Open(file, &c.opt)
+		if errors.Is(err, ErrNoRows) && isTyped(file) {
+			none = cmp.Or(none, err)
+			continue
+		}
+		i := len(c.files)
+		c.files = append(c.files, file)
 		if err != nil {
 			return c.differs(i, err)
 		}
@@ -72,7 +82,16 @@ func (c *concatenated) survey() error {
 			return located(file, -1, err)
 		}
 	}
+	if len(c.files) == 0 {
+		return none
+	}
 	return nil
+}
+
+// isTyped reports whether a file of this name states the types of its columns, also without rows.
+func isTyped(file string) bool {
+	format, _ := FormatOf(file)
+	return format == Parquet || format == Arrow || format == ArrowStream
 }
 
 // take notes what the first file is.

@@ -96,6 +96,42 @@ func sameIDs(a, b *IDs) bool {
 	return a.Len() == b.Len()
 }
 
+// TestEmptyParts: of several files those of Parquet and Arrow without rows are passed over, unless all are.
+func TestEmptyParts(t *testing.T) {
+	text := func(s string) *string { return &s }
+	inFolder(t, map[string][]byte{
+		"none.parquet": parquetOf(t), "a.parquet": parquetOf(t, optional{text("a"), pointers(1, 2)}), "b.parquet": parquetOf(t, optional{text("b"), pointers(3, 4)}),
+		"none.arrows": arrowWith(t, 0, 0, 2, "c", false), "c.arrows": arrowWith(t, 1, 1, 2, "c", false),
+	})
+	for names, want := range map[string]string{
+		"none.parquet a.parquet none.parquet b.parquet": "[1 2 3 4] a b",
+		"b.parquet none.parquet":                        "[3 4] b",
+		"none.parquet none.parquet":                     "none.parquet: no rows: the file is empty",
+		"none.arrows c.arrows":                          "[0 0] c",
+	} {
+		files := strings.Fields(names)
+		given := strings.Join(files, " ")
+		r, err := OpenFiles(files, &Options{FindIDs: true})
+		got := fmt.Sprint(err)
+		if err == nil {
+			m, err := Drain(context.Background(), r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = fmt.Sprint(m.Data)
+			for row := range int64(m.IDs.Len()) {
+				got += " " + m.IDs.Text(row)
+			}
+			if err := r.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got != want || strings.Join(files, " ") != given {
+			t.Errorf("%s: %s, want %s", names, got, want)
+		}
+	}
+}
+
 func TestRefusedSets(t *testing.T) {
 	f4 := func(shape string, values ...float32) []byte { return npyOf("<f4", "False", shape, floats(values...)) }
 	nan := float32(math.NaN())
