@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""What a job of Ray takes beyond one process that walks the same segments: processor seconds, and whether the answers are the
-same. The start of the engine and of its workers, which a job of one query has as well, is not counted.
+"""What a job of Ray, of Spark or of an array takes beyond one process that walks the same segments: processor
+seconds, Parquet to Parquet, and whether the answers are the same. The start of the engine and of its workers is not
+counted, which a job of one query a task has as well, nor that of the one process.
 
-    python3 bench/engines.py build/thresher [--queries 4000] [--rows 100000] [--dim 128] [--segments 8] [--rounds 3]
+    python3 bench/engines.py ray|spark|array build/thresher [--queries 20000] [--rows 200000] [--dim 256] [--rounds 3]
+    python3 bench/engines.py ray build/thresher --rows 1400000 --queries 2000 --block 500 --memory 512 --rounds 1
 
-Processor seconds are those of all processes below the one that measures, read ten times a second, less what reading them
-takes: of those that search (actors and their children), and of Ray's own, which grow with the time that a job takes rather
-than with its work. It needs Linux, and python/requirements-engines.txt."""
+Processor seconds are those of all processes below the one that measures, read ten times a second, less what reading
+them takes. They are stated apart for what searches (actors, workers of Python, and their children) and for what the
+engine runs beside, some of which grows with the time that a job takes rather than with its work. It needs Linux, and of
+python/requirements-engines.txt what the engine is; Spark needs Java."""
 
 from __future__ import annotations
 
@@ -14,10 +17,12 @@ import argparse
 import contextlib
 import os
 import statistics
+import subprocess
 import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,16 +30,18 @@ from typing import Any
 import numpy as np
 
 TICK = os.sysconf("SC_CLK_TCK")
+K = 10
 
 
 class Meter:
-    """Processor seconds of this process and all below it, those that have ended included."""
+    """Processor seconds of this process and all below it, those that have ended included, by what they are."""
 
     def __enter__(self) -> Meter:
         self.last: dict[tuple[str, str], float] = {}
-        self.searches: set[tuple[str, str]] = set()
-        self.first: dict[tuple[str, str], float] | None = None
+        self.kinds: dict[tuple[str, str], str] = {}
+        self.peak = 0
         self.done = threading.Event()
+        self.own = 0.0
         self.thread = threading.Thread(target=self.watch)
         self.read()
         self.first = dict(self.last)
@@ -45,9 +52,19 @@ class Meter:
         self.done.set()
         self.thread.join()
         self.read()
-        used = {who: now - (self.first or {}).get(who, 0) for who, now in self.last.items()}
-        self.search = sum(seconds for who, seconds in used.items() if who in self.searches)
-        self.seconds = sum(used.values()) - self.own
+        self.by: Counter[str] = Counter()
+        for who, now in self.last.items():
+            self.by[self.kinds.get(who, "other")] += now - self.first.get(who, 0)
+        self.by["here"] -= self.own
+
+    @property
+    def seconds(self) -> float:
+        return sum(self.by.values())
+
+    @property
+    def searching(self) -> float:
+        """Those of processes that search, this one included."""
+        return self.by["search"] + self.by["here"]
 
     def watch(self) -> None:
         while not self.done.wait(0.1):
@@ -71,90 +88,254 @@ class Meter:
             if above == me:
                 self.last[pid, start] = seconds
                 with contextlib.suppress(OSError):
-                    name = Path(f"/proc/{pid}/cmdline").read_bytes()
-                    if b"SearchSegments" in name or b"\0worker\0--parent" in name:
-                        self.searches.add((pid, start))
+                    if (
+                        self.kinds.get((pid, start)) != "search"
+                    ):  # Ray names its workers anew, and those that end have no name
+                        self.kinds[pid, start] = (
+                            "here" if pid == me else kind(Path(f"/proc/{pid}/cmdline").read_bytes())
+                        )
+                    if self.kinds[pid, start] == "search":
+                        self.peak = max(self.peak, anonymous(pid))
+
+
+def kind(command: bytes) -> str:
+    """Return what a process is to a job."""
+    program = os.path.basename(command.split(b"\0")[0])
+    if program == b"java":
+        return "java"
+    return "search" if program == b"thresher" or b"SearchSegments" in command or b"pyspark" in command else "other"
+
+
+def anonymous(pid: str) -> int:
+    """Return the bytes that a process has in memory beside files, which the system can drop and read again."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("RssAnon:"):
+            return int(line.split()[1]) << 10
+    return 0
+
+
+def limited(binary: str, mebibytes: int, home: str) -> str:
+    """Return a program that runs thresher with so much memory beside mapped files."""
+    path = Path(home, "thresher")
+    path.write_text(f'#!/bin/sh\nulimit -d {mebibytes << 10}\nexec "{binary}" "$@"\n')
+    path.chmod(0o700)
+    return str(path)
+
+
+class Data:
+    """Vectors and queries as Parquet files, and what one process answers that walks segments of them."""
+
+    def __init__(self, home: str, a: argparse.Namespace) -> None:
+        self.home, self.dim, self.method, self.block = home, a.dim, a.method, a.block
+        rng = np.random.default_rng(1)
+
+        def drawn(n: int) -> Any:
+            """Return vectors that have no near neighbours, as bench/sizes.py draws them."""
+            return rng.standard_normal((n, a.dim), dtype=np.float32) * np.arange(1, a.dim + 1, dtype=np.float32) ** -0.5
+
+        if os.path.isdir(f"{home}/one"):
+            return
+        self.write("vectors", drawn(a.rows), a.segments)
+        queries, tasks = drawn(a.queries), -(-a.queries // a.block)
+        self.write("queries", queries, tasks)
+        self.write("one", queries[:tasks], tasks)
+
+    def write(self, name: str, rows: Any, files: int) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        os.mkdir(f"{self.home}/{name}")
+        for i, some in enumerate(np.array_split(np.arange(len(rows)), files)):
+            vectors = pa.FixedSizeListArray.from_arrays(pa.array(rows[some].reshape(-1)), self.dim)
+            pq.write_table(pa.table({"id": some, "vector": vectors}), f"{self.home}/{name}/{i:03d}.parquet")
+
+    @property
+    def segments(self) -> str:
+        return f"{self.home}/segments"
+
+    def bytes(self) -> int:
+        """Return what all segments, or the collection of an array, take."""
+        return sum(path.stat().st_size for path in Path(self.home).rglob("*.thresher"))
+
+    def files(self, of: str) -> list[str]:
+        return sorted(str(path) for path in Path(f"{self.home}/{of}").iterdir())
+
+    def alone(self, of: str, rows: Callable[[Any, Any], Any]) -> None:
+        """Read queries, walk the segments for those of each file, and write what rows makes of the answers."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+        from thresher._parts import Folder
+        from thresher._walk import Segments
+
+        os.makedirs(f"{self.home}/alone", exist_ok=True)
+        segments = Segments(Folder(self.segments).paths(), threads=1)
+        try:
+            for path in self.files(of):
+                block = pq.read_table(path).combine_chunks()
+                ids = pa.concat_arrays(block["id"].chunks)
+                found = segments.search(block["vector"], K, method=self.method)
+                pq.write_table(rows(found, ids), f"{self.home}/alone/{os.path.basename(path)}")
+        finally:
+            segments.close()
+
+
+# An engine returns a job, what one process does in its place, and whether both have answered the same. A job answers
+# the queries of a folder.
+Engine = tuple[Callable[[str], Any], Callable[[str], Any], Callable[[], bool]]
+
+
+def ray_engine(data: Data, a: argparse.Namespace) -> Engine:
+    """Ray on one processor more than search, which reads and writes."""
+    import pyarrow.parquet as pq
+    import ray
+    import thresher.ray
+    from thresher._walk import answers
+
+    ray.init(
+        address="local", num_cpus=a.tasks + 1, include_dashboard=False, log_to_driver=False, logging_level="warning"
+    )
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    if not os.path.isdir(data.segments):
+        thresher.ray.build(f"{data.home}/vectors", data.segments, metric="cosine", rows=1)
+    out = f"{data.home}/found"
+
+    def job(of: str) -> None:
+        found = thresher.ray.knn(f"{data.home}/{of}", data.segments, K, method=a.method, block=a.block, actors=a.tasks)
+        found.write_parquet(out, mode="overwrite")
+
+    def same() -> bool:
+        got, want = (pq.read_table(f"{data.home}/{name}").sort_by("query_id") for name in ("found", "alone"))
+        return bool(got.combine_chunks().equals(want.combine_chunks()))
+
+    return job, lambda of: data.alone(of, lambda found, ids: answers(found, ids, False)), same
+
+
+def spark_engine(data: Data, a: argparse.Namespace) -> Engine:
+    """Spark with a partition for each file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    import thresher.spark
+    from pyspark.sql import SparkSession
+
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.sql.files.openCostInBytes": "134217728",  # a file is a partition
+    }
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = SparkSession.builder.master(f"local[{a.tasks}]")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    if not os.path.isdir(data.segments):
+        thresher.spark.build(spark.read.parquet(f"{data.home}/vectors"), data.segments, metric="cosine")
+    out = f"{data.home}/found"
+
+    def job(of: str) -> None:
+        found = thresher.spark.knn(spark.read.parquet(f"{data.home}/{of}"), data.segments, K, method=a.method)
+        found.write.mode("overwrite").parquet(out)
+
+    def rows(found: Any, ids: Any) -> Any:
+        columns = {
+            "id": np.repeat(np.asarray(ids), K),
+            "rank": np.tile(np.arange(1, K + 1, dtype=np.int32), len(ids)),
+            "neighbor_id": found.ids.reshape(-1),
+            "score": found.scores64.reshape(-1),
+            "guarantee": np.repeat(found.guarantee, K),
+            "delta": np.repeat(found.delta, K),
+        }
+        return pa.table(columns)
+
+    def same() -> bool:
+        got, want = (
+            pq.read_table(f"{data.home}/{name}").sort_by([("id", "ascending"), ("rank", "ascending")])
+            for name in ("found", "alone")
+        )
+        return got.column_names == want.column_names and all(
+            np.array_equal(np.asarray(got[name]), np.asarray(want[name])) for name in got.column_names
+        )
+
+    return job, lambda of: data.alone(of, rows), same
+
+
+def array_engine(data: Data, a: argparse.Namespace) -> Engine:
+    """A process for each part of the queries, which searches one collection of all vectors."""
+    binary, items, parts = os.environ["THRESHER_BINARY"], f"{data.home}/items.thresher", f"{data.home}/parts"
+
+    def run(*words: str) -> None:
+        subprocess.run([binary, *words], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    if not os.path.isfile(items):
+        run("build", "--vectors", f"{data.home}/vectors", "--metric", "cosine", "--ids", "id", "--out", items)
+
+    def search(of: str, out: str, *more: str) -> None:
+        words = ["--vectors", items, "--queries", f"{data.home}/{of}", "--queries-column", "vector", "-k", str(K)]
+        run("search", *words, "--method", a.method, "--threads", "1", "--overwrite", "--out", out, *more)
+
+    def job(of: str) -> None:
+        tasks = len(data.files(of))
+        for i in range(tasks):
+            search(of, f"{parts}/{i}.parquet", "--part", f"{i}/{tasks}")
+
+    def same() -> bool:
+        run("check", parts, "--out", f"{data.home}/whole.parquet", "--overwrite")
+        return Path(f"{data.home}/whole.parquet").read_bytes() == Path(f"{data.home}/alone.parquet").read_bytes()
+
+    os.makedirs(parts, exist_ok=True)
+    return job, lambda of: search(of, f"{data.home}/alone.parquet"), same
+
+
+ENGINES = {"ray": ray_engine, "spark": spark_engine, "array": array_engine}
 
 
 def main() -> None:
     words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    words.add_argument("engine", choices=ENGINES)
     words.add_argument("binary")
-    for name, value in (("queries", 4000), ("rows", 100_000), ("dim", 128), ("segments", 8), ("rounds", 3), ("block", 512)):
+    for name, value in (("queries", 20_000), ("rows", 200_000), ("dim", 256), ("segments", 8), ("rounds", 3)):
         words.add_argument(f"--{name}", type=int, default=value)
+    words.add_argument("--block", type=int, default=5000, help="queries of a task")
+    words.add_argument("--tasks", type=int, default=2, help="tasks at a time")
+    words.add_argument("--method", default="auto")
+    words.add_argument("--home", help="folder for the data, which are kept there and used again; a new one without")
+    words.add_argument("--memory", type=int, help="MiB beside mapped files that each process of thresher may have")
     a = words.parse_args()
     root = Path(__file__).resolve().parents[1]
     os.environ["THRESHER_BINARY"] = os.path.abspath(a.binary)
     os.environ["PYTHONPATH"] = str(root / "python" / "src")
     sys.path.insert(0, os.environ["PYTHONPATH"])
 
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-    import ray
+    def seconds(call: Callable[[str], Any], of: str) -> Meter:
+        with Meter() as meter:
+            call(of)
+        return meter
 
-    import thresher.ray
-    from thresher._parts import Folder
-    from thresher._walk import Segments, answers
-
-    rng = np.random.default_rng(1)
-    centres = rng.standard_normal((1000, a.dim))
-
-    def drawn(n: int) -> Any:
-        return (centres[rng.integers(1000, size=n)] + 0.7 * rng.standard_normal((n, a.dim))).astype(np.float32)
-
-    def write(path: str, rows: Any, first: int) -> None:
-        vectors = pa.FixedSizeListArray.from_arrays(pa.array(rows.reshape(-1)), a.dim)
-        pq.write_table(pa.table({"id": np.arange(first, first + len(rows)), "vector": vectors}), path)
-
-    with tempfile.TemporaryDirectory() as home:
-        for name in ("vectors", "queries", "one"):
-            os.mkdir(f"{home}/{name}")
-        ends = np.linspace(0, a.rows, a.segments + 1).astype(int)
-        for i in range(a.segments):
-            write(f"{home}/vectors/{i}.parquet", drawn(ends[i + 1] - ends[i]), ends[i])
-        queries = drawn(a.queries)
-        write(f"{home}/queries/0.parquet", queries, 0)
-        write(f"{home}/one/0.parquet", queries[:1], 0)
-        ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="warning")
-        ray.data.DataContext.get_current().enable_progress_bars = False
-        thresher.ray.build(f"{home}/vectors", f"{home}/segments", metric="cosine", rows=1)
-
-        def job(of: str) -> Any:
-            found = thresher.ray.knn(f"{home}/{of}", f"{home}/segments", 10, block=a.block)
-            return pa.concat_tables(ray.get(found.to_arrow_refs())).sort_by("query_id").combine_chunks()
-
-        def alone(rows: Any) -> Any:
-            segments = Segments(Folder(f"{home}/segments").paths(), threads=1)
-            try:
-                blocks = [
-                    answers(
-                        segments.search(rows[at : at + a.block], 10), pa.array(np.arange(len(rows))[at : at + a.block]), False
-                    )
-                    for at in range(0, len(rows), a.block)
-                ]
-            finally:
-                segments.close()
-            return pa.concat_tables(blocks).combine_chunks()
-
-        def measured(call: Callable[[], Any]) -> tuple[Meter, Any]:
-            with Meter() as meter:
-                got = call()
-            return meter, got
-
-        job("one")  # what Ray starts once
+    with tempfile.TemporaryDirectory() if a.home is None else contextlib.nullcontext(a.home) as home:
+        if a.memory:
+            os.environ["THRESHER_BINARY"] = limited(os.environ["THRESHER_BINARY"], a.memory, home)
+        data = Data(home, a)
+        job, alone, same = ENGINES[a.engine](data, a)
+        job("one" if a.engine == "ray" else "queries")  # what the engine starts once, and Java compiles
+        print("measuring", flush=True)
         ratios = []
         for _ in range(a.rounds):
-            start, _ = measured(lambda: job("one"))
-            full, got = measured(lambda: job("queries"))
-            opened, _ = measured(lambda: alone(queries[:1]))
-            one, want = measured(lambda: alone(queries))
+            start, full = seconds(job, "one"), seconds(job, "queries")
+            opened, one = seconds(alone, "one"), seconds(alone, "queries")
             took = one.seconds - opened.seconds
-            search, all_ = full.search - start.search, full.seconds - start.seconds
-            ratios.append((search / took, all_ / took))
+            ratios.append((full.seconds - start.seconds) / took)
+            beside = {what: full.by[what] - start.by[what] for what in full.by if what not in ("search", "here")}
             print(
-                f"one process {took:.2f} s; Ray beyond its start ({start.seconds:.2f} s) {all_:.2f} s, {ratios[-1][1]:.3f}, "
-                f"of which searching {search:.2f} s, {ratios[-1][0]:.3f}; {'the same bytes' if got.equals(want) else 'OTHER ANSWERS'}"
+                f"one process {took:.2f} s beyond {opened.seconds:.2f}; {a.engine} {full.seconds - start.seconds:.2f} "
+                f"beyond {start.seconds:.2f}, of which searching {full.searching - start.searching:.2f}"
+                + "".join(f", {what} {used:.2f}" for what, used in beside.items())
+                + f"; at most {full.peak / 2**20:.0f} MiB in memory beside files of {data.bytes() / 2**20:.0f}"
+                + f"; ratio {ratios[-1]:.3f}; {'the same answers' if same() else 'OTHER ANSWERS'}",
+                flush=True,
             )
-        print("medians: all {1:.3f}, searching {0:.3f}".format(*(statistics.median(r) for r in zip(*ratios))))
+        print(f"median of {a.rounds}: {statistics.median(ratios):.3f}")
 
 
 if __name__ == "__main__":

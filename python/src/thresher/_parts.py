@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from thresher import _ids
 from thresher._arguments import metric_name
+from thresher._heads import Head, read_heads
 from thresher._index import Index
 
 if TYPE_CHECKING:
@@ -180,6 +181,16 @@ class Folder:
             if now is None or (now.st_size, now.st_mtime_ns) != (size, changed):
                 gone = "is gone" if now is None else "was replaced"
                 raise ValueError(f"vectors: {path} {gone} since the folder was opened; open it again")
+
+    def heads(self) -> list[Head]:
+        """Return what the segments are, by their headers alone, after a check that they are alike.
+
+        Raises
+        ------
+        OSError, ValueError
+            As of `thresher._heads.read_heads`.
+        """
+        return read_heads(self._system, self._files)
 
     def id_kind(self) -> str:
         """Return the kind of the first segment's ids as numpy has it: i, u or U; i without ids."""
@@ -343,8 +354,11 @@ class Build:
                     _fetch(self.source, path, copy)
                 sources = copies
             given: dict[str, Any] = {key: value for key, value in self.settings.items() if value is not None}
-            with Index.open(sources, metric=self.metric, device="cpu", threads=threads, **given) as index:
-                made = os.path.join(scratch, name)
+            made = os.path.join(scratch, name)
+            with (
+                _in_their_names(dict(zip(sources, self.segments[number], strict=True))),
+                Index.open(sources, metric=self.metric, device="cpu", threads=threads, **given) as index,
+            ):
                 index.save(made)
                 info = {"file": name, "rows": len(index), "dim": index.dim}
             for beside in (*_BESIDE, ""):  # the segment last, which says that all is there
@@ -366,6 +380,20 @@ class Build:
                 if name.startswith(_SCRATCH):
                     shutil.rmtree(self._at(name), ignore_errors=True)
         self.out.delete_file(self._at(_PLAN))
+
+
+@contextmanager
+def _in_their_names(names: dict[str, str]) -> Iterator[None]:
+    """Raise what is wrong in files as ValueError, by their names of the caller; names has those of what tasks read."""
+    try:
+        yield
+    except (ValueError, TypeError, OSError) as e:
+        if isinstance(e, OSError) and not (type(e) is OSError and str(e).startswith("path: ")):
+            raise  # of this machine
+        said = re.sub("^path: ", "source: ", str(e))
+        for read, path in names.items():
+            said = said.replace(read, path)
+        raise ValueError(said) from None
 
 
 _Shape = tuple[int, int | None, str, str]  # rows, dimension, types of the vectors' values and of ids

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,6 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from thresher import _ids, _worker
+from thresher._arguments import renamed
+from thresher._heads import refuse_unlike
 from thresher._index import Index
 from thresher._merge import merge
 from thresher._range_result import RangeResult
@@ -24,11 +28,25 @@ from thresher._result import Result
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["TOGETHER", "Segments", "answers", "column_of", "lists_of", "vectors_of"]
+__all__ = [
+    "REFUSALS",
+    "TOGETHER",
+    "Segments",
+    "answers",
+    "column_of",
+    "errors_by_id",
+    "lists_of",
+    "row_name",
+    "vectors_of",
+]
 
 log = logging.getLogger("thresher")
 
 TOGETHER = 1 << 17  # queries that walk together
+
+# Errors in what a task was given, which say what it is. Tasks raise them without the frames of this package: engines
+# print these before what the error says.
+REFUSALS = (ValueError, TypeError, OSError)
 
 _MERGED = 8  # results that are merged at once, and are held until then
 
@@ -61,7 +79,8 @@ class Segments:
         self.indexes: list[Index] = []
         try:
             for path in self.paths:
-                self.indexes.append(Index.open(path, device="cpu", threads=threads))
+                with renamed(path="vectors"):
+                    self.indexes.append(Index.open(path, device="cpu", threads=threads))
                 self._check(path)
         except BaseException:
             self.close()
@@ -72,14 +91,9 @@ class Segments:
 
     def _check(self, path: str) -> None:
         first, last = self.indexes[0], self.indexes[-1]
-        for what, of in (
-            ("metric", lambda i: i.metric),
-            ("dimension", lambda i: i.dim),
-            ("type", lambda i: i.dtype),
-            ("ids", _kind),
-        ):
-            if of(first) != of(last):
-                raise ValueError(f"vectors: {what} differs, {of(first)} of {self.paths[0]} and {of(last)} of {path}")
+        refuse_unlike(first, self.paths[0], last, path)
+        if (a := _kind(first)) != (b := _kind(last)):
+            raise ValueError(f"vectors: ids differ, {a} of {self.paths[0]} and {b} of {path}")
 
     def __len__(self) -> int:
         return sum(len(index) for index in self.indexes)
@@ -253,6 +267,25 @@ def lists_of(block: pa.Table, name: str) -> list[npt.NDArray[Any]]:
     if ids.null_count:
         raise ValueError(f"exclude: column {name!r} has null in a list")
     return np.split(_ids.as_ids(ids, "exclude"), np.cumsum(lengths)[:-1]) if len(lengths) else []
+
+
+def row_name(block: Any, id: str | None, row: int, what: str) -> str:
+    """Return how errors name a row: by its id, or else by its number in the partition's block."""
+    if id is None:
+        return f"{what} {row} of a block"
+    return f"the {what} of {id} {column_of(block, id, 'id')[row].as_py()!r}"
+
+
+@contextmanager
+def errors_by_id(block: pa.Table, id: str | None) -> Iterator[None]:
+    """Name queries by their ids in errors of a search, which has their numbers."""
+    try:
+        yield
+    except ValueError as e:
+        if id is None or not str(e).startswith("queries: row "):
+            raise
+        said = re.sub(r"\brow (\d+)", lambda at: row_name(block, id, int(at[1]), "query"), str(e))
+        raise ValueError(f"vector: {said.removeprefix('queries: ')}") from None
 
 
 def answers(result: Result | RangeResult, query_id: pa.Array, wide: bool) -> pa.Table:

@@ -22,7 +22,16 @@ import numpy as np
 
 from thresher._arguments import Method, Metric, flag, number, text, whole
 from thresher._parts import ROWS, Build, Folder
-from thresher._walk import TOGETHER, Segments, answers, column_of, lists_of, vectors_of
+from thresher._walk import (
+    REFUSALS,
+    TOGETHER,
+    Segments,
+    answers,
+    column_of,
+    errors_by_id,
+    lists_of,
+    vectors_of,
+)
 
 try:
     import pyarrow as pa
@@ -102,6 +111,8 @@ def build(
     FileNotFoundError, FileExistsError, ValueError
         Before any task starts: if files are not there, lack a column, or differ in dimension or type, the
         message names the file; if the folder has segments of another build.
+    ValueError
+        If a task refuses a row; the message names its file. Other segments are kept, and a call goes on with them.
     """
     plan = Build(
         source,
@@ -122,13 +133,18 @@ def build(
 
         def build_segment(row: dict[str, Any]) -> dict[str, Any]:
             made: Build = ray.get(ref)
-            return made.segment(int(row["segment"]), _threads())
+            try:
+                return {**made.segment(int(row["segment"]), _threads()), "refused": ""}
+            except ValueError as e:  # of its rows, which no repetition changes
+                return {"file": "", "rows": 0, "dim": 0, "refused": str(e)}
 
         made = ray.data.from_items([{"segment": i} for i in plan.left], override_num_blocks=len(plan.left)).map(
             build_segment, num_cpus=_cpus(num_cpus)
         )
         dims: dict[int, str] = {}
         for info in made.take_all():
+            if info["refused"]:
+                raise ValueError(info["refused"])
             dims.setdefault(int(info["dim"]), info["file"])
         if len(dims) > 1:
             (a, one), (b, other) = sorted(dims.items())[:2]
@@ -313,16 +329,16 @@ class _Columns:
             if name is not None and name not in names:
                 raise ValueError(f"{argument}: queries have no column {name!r}, but {', '.join(names)}")
 
-    def check_types(self, types: dict[str, Any], dim: int | None, texts: bool | None) -> None:
-        """Refuse columns of other types than the segments take; dim and texts are theirs, None where not known."""
+    def check_types(self, types: dict[str, Any], dim: int, texts: bool) -> None:
+        """Refuse columns of other types than the segments take; dim is theirs, texts whether their ids are."""
         of = types[self.vector]
         if isinstance(of, pa.DataType) and (pa.types.is_primitive(of) or _is_text(of)):
             raise TypeError(f"vector: column {self.vector!r} is {of}, expected lists of numbers")
         has = getattr(of, "list_size", dim)
-        if dim is not None and has != dim:
+        if has != dim:
             raise ValueError(f"vector: column {self.vector!r} has vectors of {has} values, the segments of {dim}")
         ids = types[self.id]
-        if self.own and texts is not None and isinstance(ids, pa.DataType) and _is_text(ids) != texts:
+        if self.own and isinstance(ids, pa.DataType) and _is_text(ids) != texts:
             raise TypeError(
                 f"id: column {self.id!r} is {ids}, the ids of the vectors are {'texts' if texts else 'integers'}: a "
                 "query is told from the vector of its own id"
@@ -337,13 +353,20 @@ class SearchSegments:
     """An actor that searches all segments for a block of queries. Its name is what Ray shows."""
 
     def __init__(self, folder: Folder, columns: _Columns, asked: dict[str, Any], threads: int | None = None) -> None:
-        self.segments = Segments(folder.paths(), threads=threads or _threads())
+        try:
+            folder.check_unchanged()
+            self.segments = Segments(folder.paths(), threads=threads or _threads())
+        except REFUSALS as e:
+            raise e.with_traceback(None) from None
         self.columns, self.asked = columns, asked
 
     def __call__(self, block: pa.Table) -> pa.Table:
-        self.columns.check(block.column_names)
         parts = range(0, max(block.num_rows, 1), TOGETHER)
-        return pa.concat_tables([self.walked(block.slice(at, TOGETHER)) for at in parts])
+        try:
+            self.columns.check(block.column_names)
+            return pa.concat_tables([self.walked(block.slice(at, TOGETHER)) for at in parts])
+        except REFUSALS as e:
+            raise e.with_traceback(None) from None
 
     def walked(self, block: pa.Table) -> pa.Table:
         """Return the answers to a block."""
@@ -352,7 +375,8 @@ class SearchSegments:
         if self.columns.own:
             own = np.split(_own(ids), len(ids)) if len(ids) else []
             lists = own if lists is None else [np.concatenate(both) for both in zip(lists, own, strict=True)]
-        found = self.segments.repeating(lambda: self.segments.search(queries, exclude=lists, **self.asked))
+        with errors_by_id(block, self.columns.id):
+            found = self.segments.repeating(lambda: self.segments.search(queries, exclude=lists, **self.asked))
         return answers(found, ids, self.segments.wide)
 
 
@@ -362,7 +386,8 @@ class FindPairs(SearchSegments):
     def walked(self, block: pa.Table) -> pa.Table:
         """Return the pairs of a block."""
         queries, ids = vectors_of(block, self.columns.vector), column_of(block, self.columns.id, "id")
-        found = self.segments.repeating(lambda: self.segments.range_search(queries, **self.asked))
+        with errors_by_id(block, self.columns.id):
+            found = self.segments.repeating(lambda: self.segments.range_search(queries, **self.asked))
         b = pa.array(found.ids, pa.uint64() if self.segments.wide else None)
         owners = np.repeat(np.arange(len(found)), found.counts)
         table = pa.table(
@@ -457,14 +482,15 @@ def _walked(
 ) -> ray.data.Dataset:
     """Return the answers to the queries, which actors of a kind find."""
     cpus = _cpus(num_cpus)
-    dim = texts = None
-    if folder.local:  # others are checked by the actors, which copy them
+    if folder.local:
         segments = Segments(folder.paths())
         try:
             _tried(segments, kind, asked)
             dim, texts = segments.dim, segments.indexes[0].ids.dtype.kind == "U"
         finally:
             segments.close()
+    else:  # the actors, which copy them, check the rest
+        dim, texts = folder.heads()[0].dim, folder.id_kind() == "U"
     _connect()
     pool = _pool(actors, cpus)
     if not isinstance(queries, ray.data.Dataset):
@@ -476,7 +502,7 @@ def _walked(
         columns.check(known.names)
         columns.check_types(dict(zip(known.names, known.types, strict=True)), dim, texts)
         schema = known.base_schema
-        if there and dim is not None and isinstance(schema, pa.Schema) and not queries.count():
+        if there and folder.local and isinstance(schema, pa.Schema) and not queries.count():
             # No actor sees a block without rows, and Ray would know no columns of the answers.
             at, empty = schema.get_field_index(columns.vector), schema.empty_table()
             empty = empty.set_column(at, columns.vector, pa.array([], pa.list_(pa.float32(), dim)))

@@ -14,7 +14,6 @@ nothing, so that one that is repeated gives the same. docs/scale.md.
 from __future__ import annotations
 
 import os
-import re
 import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
@@ -29,7 +28,7 @@ from thresher._index import Index
 from thresher._kept import names_of
 from thresher._parts import Folder
 from thresher._staged import Staged
-from thresher._walk import Segments, column_of, lists_of
+from thresher._walk import REFUSALS, Segments, column_of, errors_by_id, lists_of, row_name
 
 try:
     import pyarrow as pa
@@ -54,6 +53,11 @@ _SMALL = 50_000  # rows, below which segments cost more than they must
 
 _VALUES = ("float", "double", "tinyint", "smallint", "int", "bigint")
 _ADDED = ("rank", "neighbor_id", "score", "guarantee", "delta")
+
+# What a task of a build returns: a segment, or why there is none.
+_MADE = pa.schema(
+    {"partition": pa.int32(), "path": pa.string(), "rows": pa.int64(), "dim": pa.int32(), "refused": pa.string()}
+)
 
 _Nulls = Literal["refuse", "drop"]
 
@@ -111,9 +115,8 @@ def build(
     FileExistsError, ValueError, TypeError
         Before the job starts: if the folder has segments, if a column is missing or has another type.
     ValueError
-        If there are no rows, or partitions differ in dimension; the folder is then as it was.
-    pyspark.errors.PythonException
-        If a task refuses a row, which its last line names.
+        If there are no rows, if a task refuses a row, which the message names, or if partitions differ in dimension;
+        the folder is then as it was.
     """
     _check_frame(df, "df")
     if df.isStreaming:
@@ -129,18 +132,24 @@ def build(
     def build_segments(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with tempfile.TemporaryDirectory(prefix="thresher-") as scratch:
             path = os.path.join(scratch, "vectors.arrow")
-            dim = _spill(_renamed(batches, named), path, vector, id, drop)
-            if dim is not None:
-                yield _built(path, staged, metric, settings)
+            try:
+                dim = _spill(_renamed(batches, named), path, vector, id, drop)
+                if dim is not None:
+                    yield _built(path, staged, metric, settings)
+            except (ValueError, TypeError) as e:  # of its rows, which no repetition changes
+                yield pa.RecordBatch.from_pylist([{"refused": str(e)}], _MADE)
 
     named = list(dict.fromkeys(name for name in (vector, id, *kept) if name is not None))
     try:
         with _described(df, f"thresher.spark.build {os.fspath(out)}"):
             made = (
                 _numbered(df, named)
-                .mapInArrow(build_segments, "partition int, path string, rows long, dim int")
+                .mapInArrow(build_segments, "partition int, path string, rows long, dim int, refused string")
                 .collect()
             )
+        for row in made:
+            if row.refused is not None:
+                raise ValueError(row.refused)
         made.sort(key=lambda row: row.partition)
         if not made:
             raise ValueError("df: no rows" + ("" if not drop else " with a vector"))
@@ -197,14 +206,7 @@ def _built(path: str, staged: Staged, metric: str, settings: dict[str, Any]) -> 
         if path not in str(e):
             raise
         raise ValueError(str(e).removeprefix("path: ").replace(path, f"partition {partition}")) from None
-    return pa.RecordBatch.from_pydict(
-        {
-            "partition": pa.array([partition], pa.int32()),
-            "path": [written],
-            "rows": [rows],
-            "dim": pa.array([dim], pa.int32()),
-        }
-    )
+    return pa.RecordBatch.from_pylist([{"partition": partition, "path": written, "rows": rows, "dim": dim}], _MADE)
 
 
 def knn(
@@ -300,8 +302,11 @@ def knn(
     join = _Join(vector, id, exclude, own, asked, kept, _drops(nulls), joinType == "leftouter", texts)
 
     def search_segments(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for block in _blocks(_renamed(batches, named)):
-            yield from join.answered(_opened(folder), block)
+        try:
+            for block in _blocks(_renamed(batches, named)):
+                yield from join.answered(_opened(folder), block)
+        except REFUSALS as e:
+            raise e.with_traceback(None) from None
 
     named = list(dict.fromkeys(name for name in (vector, id, exclude, *kept) if name is not None))
     schema = types.StructType(
@@ -320,6 +325,7 @@ def knn(
 def _tried(folder: Folder, asked: dict[str, Any]) -> bool:
     """Search for one query, so that what is wrong is said before a job starts; return whether ids are texts."""
     if not folder.local:  # the tasks, which copy the segments, check the rest
+        folder.heads()
         kind = folder.id_kind()
         _refuse_wide(kind == "u")
         return kind == "U"
@@ -380,7 +386,7 @@ class _Join:
         if self.own:
             own = self._own(asked)
             lists = own if lists is None else [np.concatenate(both) for both in zip(lists, own, strict=True)]
-        with _by_id(asked, self.id):
+        with errors_by_id(asked, self.id):
             found = segments.repeating(lambda: segments.search(rows.values, exclude=lists, **self.asked))
         counts = np.zeros(block.num_rows, np.int64)
         answers = slice(None) if rows.there is None else rows.there
@@ -451,7 +457,7 @@ def _rows_of(
         there = np.asarray(column.is_valid())
         if not drop:
             raise ValueError(
-                f"vector: {_named(block, id, int(np.argmin(there)), what)} has none (null) in column {name!r}; "
+                f"vector: {row_name(block, id, int(np.argmin(there)), what)} has none (null) in column {name!r}; "
                 "nulls='drop' leaves such rows out"
             )
         block = block.filter(pa.array(there))
@@ -462,35 +468,17 @@ def _rows_of(
         if (wrong := lengths != known).any():
             row = int(np.argmax(wrong))
             raise ValueError(
-                f"vector: {_named(block, id, row, what)} has {lengths[row]} values in column {name!r}, "
-                + (f"{others} {known}" if dim is not None else f"{_named(block, id, 0, what)} has {known}")
+                f"vector: {row_name(block, id, row, what)} has {lengths[row]} values in column {name!r}, "
+                + (f"{others} {known}" if dim is not None else f"{row_name(block, id, 0, what)} has {known}")
             )
         dim = known
         if known == 0:
-            raise ValueError(f"vector: {_named(block, id, 0, what)} has no values in column {name!r}")
+            raise ValueError(f"vector: {row_name(block, id, 0, what)} has no values in column {name!r}")
     values = column.flatten()
     if values.null_count:
         row = int(np.argmin(np.asarray(values.is_valid()))) // max(1, dim or 1)
-        raise ValueError(f"vector: {_named(block, id, row, what)} has a null among its values in column {name!r}")
+        raise ValueError(f"vector: {row_name(block, id, row, what)} has a null among its values in column {name!r}")
     return _Rows(np.asarray(values).reshape(len(lengths), dim or 0), there)
-
-
-def _named(block: Any, id: str | None, row: int, what: str) -> str:
-    """Return how errors name a row: by its id, or else by its number in the partition's block."""
-    if id is None:
-        return f"{what} {row} of a block"
-    return f"the {what} of {id} {column_of(block, id, 'id')[row].as_py()!r}"
-
-
-@contextmanager
-def _by_id(block: pa.Table, id: str | None) -> Iterator[None]:
-    """Name queries by their ids in errors of a search, which has their numbers."""
-    try:
-        yield
-    except ValueError as e:
-        if id is None or not (at := re.match(r"queries: row (\d+)", str(e))):
-            raise
-        raise ValueError(f"vector: {_named(block, id, int(at[1]), 'query')}{str(e)[at.end() :]}") from None
 
 
 def _blocks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:

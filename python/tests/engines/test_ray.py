@@ -296,6 +296,66 @@ def test_what_ray_has_is_checked(data):
     assert "queries have no column 'vector', but id, v" in failure(thresher.ray.knn(hidden, segments))
 
 
+def test_what_tasks_refuse(tmp_path, x, q):
+    """Queries are named by their ids, rows by their files, without the way through this package."""
+    thresher.Index(x, ids=np.arange(ROWS), metric="cosine").save(tmp_path / "a.thresher")
+    folder, columns = Folder(tmp_path / "a.thresher"), thresher.ray._Columns("vector", "id", None, False)
+    wrong = q[:9].copy()
+    wrong[7, 2] = np.nan
+    queries = pa.table({"id": np.arange(9) + 100, "vector": fixed(wrong)})
+    uneven = pa.table({"id": np.arange(3) + 100, "vector": [[1.0] * DIM, [1.0] * (DIM - 1), [1.0] * DIM]})
+    for kind, asked in ((thresher.ray.SearchSegments, {"k": 3}), (thresher.ray.FindPairs, {"min_score": 0.5})):
+        task = kind(folder, columns, asked, 1)
+        for block, said in (
+            (queries, "vector: the query of id 107: column 2: value NaN"),
+            (uneven, f"vector: the query of id 101 has {DIM - 1} values, the query of id 100 has {DIM}"),
+        ):
+            with pytest.raises(ValueError) as e:
+                task(block)
+            assert str(e.value) == said
+            assert [f.name for f in traceback.extract_tb(e.value.__traceback__)][1:] == ["__call__"]
+        task.segments.close()
+    thresher.Index(x[:60], ids=np.arange(60), metric="cosine").save(tmp_path / "a.thresher", overwrite=True)
+    said = f"vectors: {tmp_path}/a.thresher was replaced since the folder was opened"
+    refused(lambda: thresher.ray.SearchSegments(folder, columns, {"k": 3}, 1), ValueError, said)
+    rows = x[:60].copy()
+    rows[31, 2] = np.nan
+    source = write(tmp_path / "vectors", rows, np.arange(60), 3)
+    for system, name in ((None, source), (fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem()), "vectors")):
+        build = thresher._parts.Build(
+            name, f"{name}-out{system is None}", metric="l2", vector="vector", id="id", columns=None, dtype=None,
+            seed=None, rows=1000, overwrite=False, filesystem=system,
+        )  # fmt: skip
+        refused(lambda build=build: build.segment(0, 1), ValueError, f"source: {name}/part-6.parquet: row 11, column 2")
+
+
+def test_far_segments_are_checked_before_tasks(tmp_path, data, x, no_tasks):
+    """Headers alone are read, before anything is copied."""
+    system = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
+    thresher.Index(x, ids=np.arange(ROWS), metric="cosine").save(tmp_path / "a.thresher")
+    thresher.Index(x, ids=np.arange(ROWS), metric="l2").save(tmp_path / "b.thresher")
+    thresher.Index(x[:, :9], ids=np.arange(ROWS), metric="cosine").save(tmp_path / "c.thresher")
+    thresher.Index(x.astype(np.float16), ids=np.arange(ROWS), metric="cosine").save(tmp_path / "d.thresher")
+    (tmp_path / "e.thresher").write_bytes(b"no segment at all")
+    (tmp_path / "f.thresher").write_bytes((tmp_path / "a.thresher").read_bytes()[:20_000])
+    (tmp_path / "g.thresher").write_bytes((tmp_path / "a.thresher").read_bytes()[:100])
+    for other, error, said in (
+        ("b", ValueError, "metric differs, cosine of a.thresher and l2 of b.thresher"),
+        ("c", ValueError, f"dimension differs, {DIM} of a.thresher and 9 of c.thresher"),
+        ("d", ValueError, "type differs, float32 of a.thresher and float16 of d.thresher"),
+        ("e", OSError, "vectors: e.thresher: not a collection file"),
+        ("f", OSError, "vectors: f.thresher: collection file is truncated: 20000 of"),
+        ("g", OSError, "vectors: g.thresher: collection file is damaged: in its header"),
+    ):
+        both = ["a.thresher", f"{other}.thresher"]
+        cache = str(tmp_path / "cache")
+        refused(
+            lambda both=both, cache=cache: thresher.ray.knn(f"{data}/queries", both, filesystem=system, cache=cache),
+            error, said,
+        )  # fmt: skip
+    assert not (tmp_path / "cache").exists()
+
+
 def test_types_are_checked_before_tasks(data):
     segments, vectors = data / "segments", fixed(np.ones((1, DIM), np.float32))
     wrong = ray.data.from_arrow(pa.table({"id": ["a"], "vector": vectors}))
