@@ -133,8 +133,10 @@ def test_a_bad_file_leaves_nothing(tab: Tab, server: Server, tmp_path: Path) -> 
 
 
 def test_slates_are_made_and_learned_from(tab: Tab, server: Server) -> None:
-    films = {"vectors": [[0.9, 0.1], [0.1, 0.9], [0.8, 0.6]], "ids": ["alien", "heat", "ran"], "columns": {"title": ["Alien", "Heat", "Ran"]}}
-    server.send("/v1/collections/slated?wait=true&metric=cosine", json.dumps({"source": films}).encode(), "application/json", "PUT")
+    vectors = [[0.9, 0.1], [0.1, 0.9], [0.8, 0.6]]
+    films = {"vectors": vectors, "ids": ["alien", "heat", "ran"], "columns": {"title": ["Alien", "Heat", "Ran"]}}
+    body = json.dumps({"source": films}).encode()
+    server.send("/v1/collections/slated?wait=true&metric=cosine", body, "application/json", "PUT")
     try:
         page = tab.page
         page.goto(server.url + "/web/slates.html")
