@@ -286,7 +286,7 @@ def test_a_token_is_asked_for_and_kept(tab: Tab) -> None:
         expect(dialog).to_be_hidden()
         search(page, "[1]")
         expect(page.get_by_role("alert")).to_contain_text("No collection to search")
-        page.get_by_role("button", name="Token").click()
+        page.get_by_role("button", name="Token", exact=True).click()
         page.keyboard.type(TOKEN)
         page.keyboard.press("Enter")
         expect(page.locator(".collection")).to_have_count(1)
@@ -295,7 +295,7 @@ def test_a_token_is_asked_for_and_kept(tab: Tab) -> None:
         expect(dialog).to_be_hidden()
         assert page.evaluate("Object.values(sessionStorage)") == [TOKEN]
         assert page.evaluate("localStorage.length") == 0 and not page.context.cookies()
-        page.get_by_role("button", name="Token").click()
+        page.get_by_role("button", name="Token", exact=True).click()
         page.get_by_role("button", name="Forget it").click()
         expect(dialog).to_be_visible()  # a second request
         assert page.evaluate("sessionStorage.length") == 0

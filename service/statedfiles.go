@@ -35,10 +35,27 @@ func (s *Server) statedFiles(r *request, in *input) wire.StatedFiles {
 			IDs: func() (*dataset.IDs, error) { return nil, nil },
 		}
 		return vectors, results, s.readStored(r, in, answers, "answers_file_id", func(path string) (err error) {
-			results, err = dataset.OpenResultsOf(path, read.Budget, known)
+			opened, err := dataset.OpenResultsOf(path, read.Budget, known)
+			if err == nil {
+				results = storedResults{opened, path}
+			}
 			return err
 		})
 	}
+}
+
+// storedResults are answers of a stored file, whose path errors do not name: the field does.
+type storedResults struct {
+	dataset.ResultReader
+	path string
+}
+
+func (r storedResults) Next() (dataset.Result, error) {
+	a, err := r.ResultReader.Next()
+	if of := (*dataset.Error)(nil); errors.As(err, &of) {
+		of.File = strings.Replace(of.File, r.path, "the file", 1)
+	}
+	return a, err
 }
 
 // readStored passes a stored file to open, under a path that says its format; field is what names it.

@@ -3,6 +3,7 @@ package wire
 import (
 	"io"
 	"slices"
+	"strings"
 
 	"thresher/dataset"
 	"thresher/service/problem"
@@ -110,7 +111,7 @@ func (st *Stated) readFile(from dataset.ResultReader, d *Draft) error {
 // inFile makes a problem with queries one of the file that has them.
 func inFile(err error, field string) error {
 	p := *problem.Of(err)
-	p.Field, p.Index = field, -1
+	p.Field, p.Index, p.Detail = field, -1, strings.TrimPrefix(p.Detail, "body: ")
 	return &p
 }
 

@@ -3,7 +3,7 @@
 import { newKey, Problem } from "./api.js";
 import { numberOf, textsOf } from "./entry.js";
 import { plural } from "./number.js";
-import { describe } from "./problem.js";
+import { brief } from "./problem.js";
 
 const LEASE = 120; // seconds for which a duel is reserved for the page that shows it
 
@@ -49,7 +49,7 @@ export class Creation {
       this.#renew();
       this.#created(made);
     } catch (problem) {
-      this.#problem.replaceChildren(describe(problem));
+      this.#problem.replaceChildren(brief(problem));
       const field = this.#form.elements[problem.field];
       field?.setAttribute("aria-invalid", "true");
       field?.setAttribute("aria-errormessage", this.#problem.id);

@@ -3,7 +3,7 @@
 import { newKey } from "./api.js";
 import { quoted, say } from "./element.js";
 import { judgeOf } from "./entry.js";
-import { describe } from "./problem.js";
+import { brief } from "./problem.js";
 
 const AGAIN = 2000; // ms until duels are asked for again while all are with other judges
 const READING = 250; // ms in which nobody can have read a pair and answered: a reaction to a lamp takes 200
@@ -148,7 +148,7 @@ export class Match extends EventTarget {
   }
 
   #fail(problem) {
-    this.#at.problem.replaceChildren(describe(problem));
+    this.#at.problem.replaceChildren(brief(problem));
     if (!this.#duel) this.#show(null);
     if (this.tournament === null) this.#say("This tournament cannot be judged.");
     if (problem.field === "judge") this.#judge.focus();
@@ -186,7 +186,7 @@ export class Match extends EventTarget {
       judgeOf(this.#judge);
     } catch (problem) {
       this.#judge.setAttribute("aria-invalid", "true");
-      this.#at.problem.replaceChildren(describe(problem));
+      this.#at.problem.replaceChildren(brief(problem));
     }
   }
 

@@ -15,15 +15,14 @@ export function describe(p) {
     ["kind", p.type?.split("/").at(-1)],
     ["request", p.instance],
   ].filter(([, value]) => value !== undefined);
-  return element(
-    "div",
-    { class: "problem" },
-    element("h3", {}, p.title ?? "This failed"),
-    element("p", {}, p.detail ?? ""),
-    element(
-      "dl",
-      {},
-      ...facts.map(([term, value]) => element("div", {}, element("dt", {}, term), element("dd", {}, String(value)))),
-    ),
+  const shown = brief(p);
+  shown.append(
+    element("dl", {}, ...facts.map(([term, value]) => element("div", {}, element("dt", {}, term), element("dd", {}, String(value))))),
   );
+  return shown;
+}
+
+// brief makes an element with the title and the detail of a Problem, for pages whose fields have other names than those of the API.
+export function brief(p) {
+  return element("div", { class: "problem" }, element("h3", {}, p.title ?? "This failed"), element("p", {}, p.detail ?? ""));
 }

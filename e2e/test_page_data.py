@@ -1,0 +1,161 @@
+"""The page at a first visit, and with files: what is dropped on it, and the collections that it makes and deletes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from server import Server
+from tabs import NARROW, WIDE, Tab, settle
+
+pytestmark = pytest.mark.skipif(not os.environ["E2E_CHROMIUM"], reason="E2E_BROWSER=0")
+
+FILMS = "id,title,x,y\na,Alien,1,0\nb,Heat,0,1\nc,https://films.example/still.png,.5,.5\n"
+
+
+def drop(page: Page, *files: Path) -> None:
+    page.locator("#upload").set_input_files([str(f) for f in files])
+    expect(page.get_by_role("dialog", name="What are these?")).to_be_visible()
+
+
+def make(page: Page, name: str, metric: str = "ip") -> None:
+    page.locator("#intake-name").fill(name)
+    page.locator("#intake-metric").select_option(metric)
+    page.get_by_role("button", name="Go", exact=True).click()
+
+
+def delete(page: Page, name: str) -> None:
+    page.locator(".collection", has_text=name).click()
+    page.get_by_role("button", name=f"Delete {name} …").click()
+    sure = page.get_by_role("button", name="Delete it")
+    expect(sure).to_be_disabled()
+    page.locator("#delete-name").fill(name[:-1])
+    expect(sure).to_be_disabled()
+    page.locator("#delete-name").fill(name)
+    sure.click()
+    expect(page.locator(".collection", has_text=name)).to_have_count(0)
+
+
+def test_a_first_visit_sees_an_answer(tab: Tab, server: Server, demo: dict) -> None:
+    page = tab.open(server)
+    expect(page.locator("#query")).to_have_value("decode JSON from a stream")
+    expect(page.locator("#rows .id").first).to_have_text("encoding/json.Decoder")
+    expect(page.locator("#rows .columns").first).to_contain_text("comment A Decoder reads and decodes JSON values")
+    assert page.locator("#method option").all_inner_texts() == demo["methods"]
+
+
+def test_ids_are_completed(tab: Tab, server: Server) -> None:
+    page = tab.open(server)
+    expect(page.locator("#rows .columns .name").first).to_be_visible()
+    page.locator("#query").fill("")
+    page.locator("#query").press_sequentially("bufio.Scanner.")
+    ids = page.locator("#ids button")
+    wanted = [row["id"] for row in server.ask("/v1/collections/demo/rows?prefix=bufio.Scanner.&limit=8")["data"]]
+    expect(ids).to_have_text(wanted)
+    page.keyboard.press("ArrowDown")
+    expect(ids.first).to_be_focused()
+    page.keyboard.press("ArrowUp")
+    expect(page.locator("#query")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator("#ids")).to_be_hidden()
+    page.locator("#query").press_sequentially("B")
+    ids.first.click()
+    expect(page.locator("#query")).to_have_value("bufio.Scanner.Buffer")
+    expect(page.locator("#rows .id").first).not_to_have_text("encoding/json.Decoder")
+
+
+@pytest.mark.parametrize("tab", [(WIDE, "light"), (NARROW, "dark")], indirect=True, ids=["light", "narrow dark"])
+def test_a_server_without_collections_says_how(tab: Tab, tmp_path: Path) -> None:
+    server = Server("empty")
+    try:
+        page = tab.page
+        page.goto(server.url)
+        expect(page.locator("#invitation")).to_contain_text("There is no collection yet")
+        expect(page.locator("#found")).to_be_hidden()
+        settle(page)
+        faults = Axe().run(page)
+        assert faults.violations_count == 0, faults.generate_report()
+        (tmp_path / "films.csv").write_text(FILMS)
+        drop(page, tmp_path / "films.csv")
+        page.get_by_role("button", name="Go", exact=True).click()
+        expect(page.locator("#intake-problem")).to_contain_text("Choose how rows are compared")
+        faults = Axe().run(page)
+        assert faults.violations_count == 0, faults.generate_report()
+        make(page, "films")
+        expect(page.locator("#summary")).to_contain_text("2 rows of films")
+        expect(page.locator("#data-news")).to_contain_text("films has 3 rows of 2 numbers from x, y.")
+        expect(page.locator("#rows .columns", has_text="(image, not loaded)")).to_have_count(1)
+        assert page.evaluate("document.documentElement.scrollWidth") <= page.evaluate("innerWidth")
+        delete(page, "films")
+        expect(page.locator("#invitation")).to_contain_text("There is no collection yet")
+        assert server.ask("/v1/files")["data"] == []
+    finally:
+        server.stop()
+
+
+def test_answers_are_measured_and_proven(tab: Tab, server: Server, tmp_path: Path) -> None:
+    draw = np.random.default_rng(1)
+    vectors, queries = draw.standard_normal((500, 32), "f4"), draw.standard_normal((20, 32), "f4")
+    found = np.argsort(-(queries @ vectors.T), axis=1)[:, :5].astype("i8")
+    found[3, 2] = np.argmin(vectors @ queries[3])
+    for name, rows in {"vectors": vectors, "queries": queries, "found": found}.items():
+        np.save(tmp_path / f"{name}.npy", rows)
+    page = tab.open(server)
+    drop(page, tmp_path / "vectors.npy")
+    expect(page.locator("[name=use]:checked")).to_have_value("collection")
+    make(page, "drawn")
+    expect(page.locator("#summary")).to_contain_text("of drawn")
+    for verb, says in {"recall": "Recall 99%", "certify": "19 of 20 lacked nothing"}.items():
+        drop(page, tmp_path / "found.npy", tmp_path / "queries.npy")
+        expect(page.locator("[name=use]:checked")).to_have_value("recall")
+        page.locator(f"[name=use][value={verb}]").check()
+        page.get_by_role("button", name="Go", exact=True).click()
+        expect(page.locator("#intake-outcome")).to_contain_text(says)
+        page.get_by_role("button", name="Close").click()
+    delete(page, "drawn")
+
+
+def test_a_bad_file_leaves_nothing(tab: Tab, server: Server, tmp_path: Path) -> None:
+    (tmp_path / "bad.csv").write_text("id,x,y\na,1,0\nb,nope,1\n")
+    page = tab.open(server)
+    drop(page, tmp_path / "bad.csv")
+    make(page, "bad")
+    expect(page.locator("#intake-problem")).to_contain_text(re.compile(r"bad\.csv: .*nope"))
+    page.get_by_role("button", name="Close").click()
+    expect(page.locator(".collection")).to_have_count(1)
+
+
+def test_slates_are_made_and_learned_from(tab: Tab, server: Server) -> None:
+    vectors = [[0.9, 0.1], [0.1, 0.9], [0.8, 0.6]]
+    films = {"vectors": vectors, "ids": ["alien", "heat", "ran"], "columns": {"title": ["Alien", "Heat", "Ran"]}}
+    body = json.dumps({"source": films}).encode()
+    server.send("/v1/collections/slated?wait=true&metric=cosine", body, "application/json", "PUT")
+    try:
+        page = tab.page
+        page.goto(server.url + "/web/slates.html")
+        page.locator("#collection").select_option("demo")
+        page.get_by_role("button", name="Make a slate").click()
+        expect(page.locator("#request-problem")).to_contain_text("256 at most")
+        page.locator("#collection").select_option("slated")
+        page.locator("#k").fill("2")
+        page.get_by_role("button", name="Make a slate").click()
+        expect(page.locator("#slate-rows li")).to_have_count(2)
+        expect(page.locator("#slate-rows .columns").first).to_contain_text("title")
+        page.locator("#slate-rows input").first.check()
+        settle(page)
+        faults = Axe().run(page)
+        assert faults.violations_count == 0, faults.generate_report()
+        page.get_by_role("button", name="Learn from this").click()
+        expect(page.locator("#slate-status")).to_contain_text("2 rewards of me are known")
+        expect(page.locator("#settings-status")).to_contain_text("1 user with a known taste")
+        page.get_by_role("button", name="Forget").click()
+        expect(page.locator("#settings-status")).to_contain_text("0 users")
+    finally:
+        server.send("/v1/collections/slated", method="DELETE")
