@@ -176,7 +176,7 @@ func (s *surface) addProperties(node any) {
 
 var (
 	// pythonHeads are the heads of public functions, classes and methods, and the attributes of classes.
-	pythonHeads = regexp.MustCompile(`(?ms)^(?:    )?(?:def|class) ([a-z]\w*|[A-Z]\w*|__init__)\b(?:\((.*?)\)(?: -> [^\n]*)?)?:$`)
+	pythonHeads = regexp.MustCompile(`(?ms)^(?:    )?(?:async def|def|class) ([a-z]\w*|[A-Z]\w*|__init__)\b(?:\((.*?)\)(?: -> [^\n]*)?)?:$`)
 	pythonField = regexp.MustCompile(`(?m)^    ([a-z]\w*): `)
 	// pythonFormer are names that the package warns of: the first arguments of former and renamed, and those of limits.
 	pythonFormer = regexp.MustCompile(`(?:\bformer|\brenamed)\(f?"([a-z_]+)|_BEFORE = .*\("([a-z]+)", "([a-z]+)"\)$`)
@@ -188,7 +188,7 @@ func arguments(t *testing.T) *surface {
 	s := &surface{name: "Python", words: map[string]string{}}
 	texts := map[string]string{}
 	former := map[string]bool{"": true}
-	for _, file := range []string{"_index", "_knn", "_joins", "_tables", "_compare", "_merge", "_result", "_limits"} {
+	for _, file := range []string{"_index", "_knn", "_joins", "_tables", "_compare", "_merge", "_answer", "_certified", "_result", "_range_result", "_limits"} {
 		text, err := os.ReadFile("python/src/thresher/" + file + ".py")
 		if err != nil {
 			t.Fatal(err)

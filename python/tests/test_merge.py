@@ -378,7 +378,7 @@ def test_vectors_are_described_when_asked(monkeypatch: pytest.MonkeyPatch, tmp_p
     opened = thresher.Index.open(tmp_path / "i.thresher")
     monkeypatch.setattr(_worker.Worker, "call", listen)
     found = [i.search(WIDE[:2], k=2).covers for i in (opened, opened, index)]
-    assert calls == ["search", "shard", "search", "search"]
+    assert calls == ["shard", "search", "search", "search"]
     assert found[0] == found[1] == found[2]
 
 

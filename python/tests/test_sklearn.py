@@ -137,6 +137,8 @@ def same(mine, right):
 
 @pytest.mark.parametrize("mode", ["connectivity", "distance"])
 def test_graphs(rng, mode):
+    assert not hasattr(ours.RadiusNeighborsRegressor, "kneighbors")  # as theirs
+    assert not hasattr(ours.KNeighborsRegressor, "radius_neighbors")
     x, q = rng.standard_normal((300, 6)), rng.standard_normal((40, 6))
     mine, right = (m.NearestNeighbors(n_neighbors=5, radius=1.5).fit(x) for m in (ours, theirs))
     for given in (q, None):
@@ -189,19 +191,20 @@ def test_scikit_learns_own_tests(tmp_path):
         pytest.skip("scikit-learn is installed without its tests")
     (tmp_path / "replaced.py").write_text(
         "import sklearn.neighbors, thresher.sklearn as ours\n"
+        "from thresher._sklearn import Searching\n"
         "for name in ours.__all__:\n"
         "    setattr(sklearn.neighbors, name, getattr(ours, name))\n"
         "def pytest_sessionfinish(session):\n"
-        "    print('\\nsearched by thresher:', ours.Searching._total)\n"
+        "    print('\\nsearched by thresher:', Searching._total)\n"
     )
     counted = (
-        "import thresher.sklearn as ours\n"
-        "ours.Searching._total = 0\n"
-        "opened = ours.Searching._opened\n"
+        "from thresher._sklearn import Searching\n"
+        "Searching._total = 0\n"
+        "opened = Searching._opened\n"
         "def counting(self):\n"
-        "    ours.Searching._total += 1\n"
+        "    Searching._total += 1\n"
         "    return opened(self)\n"
-        "ours.Searching._opened = counting\n"
+        "Searching._opened = counting\n"
     )
     (tmp_path / "counted.py").write_text(counted)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}

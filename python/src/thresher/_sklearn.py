@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 import thresher
 from thresher._index import Index
 
-__all__ = ["Searching", "SearchingRadius"]
+__all__ = ["Searching", "SearchingNearest", "SearchingRadius"]
 
 log = logging.getLogger("thresher")
 
@@ -47,7 +47,6 @@ class Searching:
     metric: Any
     p: Any
     metric_params: Any
-    n_neighbors: Any
     n_samples_fit_: int
     effective_metric_: str
     _fit_X: Any
@@ -102,6 +101,46 @@ class Searching:
             other._fit_method = "brute"
             return super(Searching, other)
         return super()
+
+    def _shown(self, scores: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+        """Return scores of thresher as distances, not squared."""
+        wide = scores.astype(np.float64)
+        return np.asarray(np.sqrt(wide) if METRICS[self.effective_metric_] == "l2" else 1 - wide)
+
+    def _slack(self, index: Index, queries: Any) -> npt.NDArray[np.float64]:
+        """Return for each query by how much rounding to float32 can change a distance.
+
+        Rows and queries are rounded relative to the origin of the index, so that rows far from zero
+        that are close together are rounded little.
+        """
+        if METRICS[self.effective_metric_] == "cosine":
+            return np.full(len(queries), 8 * UNIT)
+        norms = [_norms(x, index._origin) for x in (queries, self._fit_X)]
+        return np.asarray(1.01 * UNIT * (norms[0] + norms[1].max()) + 1e-40)
+
+    def _distances(self, queries: Any, of: npt.NDArray[np.int64], to: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """Return the distances of rows of queries to fitted rows, pair by pair, in float64."""
+        out = np.empty(len(of))
+        step = max(1, CHUNK // self._fit_X.shape[1])
+        for first in range(0, len(of), step):
+            some = slice(first, first + step)
+            x = np.asarray(queries[of[some]], np.float64)
+            y = np.asarray(self._fit_X[to[some]], np.float64)
+            if METRICS[self.effective_metric_] == "l2":
+                x -= y
+                squares = np.einsum("ij,ij->i", x, x)
+                out[some] = squares if self.effective_metric_ == "sqeuclidean" else np.sqrt(squares)
+            else:
+                norms = np.sqrt(np.einsum("ij,ij->i", x, x) * np.einsum("ij,ij->i", y, y))
+                products = np.einsum("ij,ij->i", x, y)
+                out[some] = np.clip(1 - np.divide(products, norms, out=np.zeros_like(norms), where=norms > 0), 0, 2)
+        return out
+
+
+class SearchingNearest(Searching):
+    """Searches of the nearest neighbours."""
+
+    n_neighbors: Any
 
     def kneighbors(self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True) -> Any:
         """Find the nearest neighbours of points, as scikit-learn's method of the same name.
@@ -175,40 +214,6 @@ class Searching:
             width = min(8 * width, most)
         return distances, found
 
-    def _shown(self, scores: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
-        """Return scores of thresher as distances, not squared."""
-        wide = scores.astype(np.float64)
-        return np.asarray(np.sqrt(wide) if METRICS[self.effective_metric_] == "l2" else 1 - wide)
-
-    def _slack(self, index: Index, queries: Any) -> npt.NDArray[np.float64]:
-        """Return for each query by how much rounding to float32 can change a distance.
-
-        Rows and queries are rounded relative to the origin of the index, so that rows far from zero
-        that are close together are rounded little.
-        """
-        if METRICS[self.effective_metric_] == "cosine":
-            return np.full(len(queries), 8 * UNIT)
-        norms = [_norms(x, index._origin) for x in (queries, self._fit_X)]
-        return np.asarray(1.01 * UNIT * (norms[0] + norms[1].max()) + 1e-40)
-
-    def _distances(self, queries: Any, of: npt.NDArray[np.int64], to: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """Return the distances of rows of queries to fitted rows, pair by pair, in float64."""
-        out = np.empty(len(of))
-        step = max(1, CHUNK // self._fit_X.shape[1])
-        for first in range(0, len(of), step):
-            some = slice(first, first + step)
-            x = np.asarray(queries[of[some]], np.float64)
-            y = np.asarray(self._fit_X[to[some]], np.float64)
-            if METRICS[self.effective_metric_] == "l2":
-                x -= y
-                squares = np.einsum("ij,ij->i", x, x)
-                out[some] = squares if self.effective_metric_ == "sqeuclidean" else np.sqrt(squares)
-            else:
-                norms = np.sqrt(np.einsum("ij,ij->i", x, x) * np.einsum("ij,ij->i", y, y))
-                products = np.einsum("ij,ij->i", x, y)
-                out[some] = np.clip(1 - np.divide(products, norms, out=np.zeros_like(norms), where=norms > 0), 0, 2)
-        return out
-
 
 def _floats(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return rows of floats; integers may be rounded here, for distances are computed of those given."""
@@ -228,7 +233,7 @@ def _norms(rows: npt.NDArray[Any], origin: npt.NDArray[np.float64] | None) -> np
 
 
 class SearchingRadius(Searching):
-    """Searches of all neighbours within a radius, too."""
+    """Searches of all neighbours within a radius."""
 
     radius: Any
 

@@ -27,7 +27,7 @@ from typing import Any, ClassVar
 import sklearn.neighbors
 from sklearn.utils._param_validation import StrOptions
 
-from thresher._sklearn import Searching, SearchingRadius
+from thresher._sklearn import SearchingNearest, SearchingRadius
 
 __all__ = [
     "KNeighborsClassifier",
@@ -45,7 +45,7 @@ OURS: dict[str, list[Any]] = {
 }
 
 
-class NearestNeighbors(SearchingRadius, sklearn.neighbors.NearestNeighbors):
+class NearestNeighbors(SearchingNearest, SearchingRadius, sklearn.neighbors.NearestNeighbors):
     """scikit-learn's ``NearestNeighbors``, answered by thresher.
 
     Parameters
@@ -92,7 +92,7 @@ class NearestNeighbors(SearchingRadius, sklearn.neighbors.NearestNeighbors):
         self.device = device
 
 
-class KNeighborsTransformer(Searching, sklearn.neighbors.KNeighborsTransformer):
+class KNeighborsTransformer(SearchingNearest, sklearn.neighbors.KNeighborsTransformer):
     """scikit-learn's ``KNeighborsTransformer``, answered by thresher.
 
     Parameters
@@ -136,7 +136,7 @@ class KNeighborsTransformer(Searching, sklearn.neighbors.KNeighborsTransformer):
         self.device = device
 
 
-class KNeighborsClassifier(Searching, sklearn.neighbors.KNeighborsClassifier):
+class KNeighborsClassifier(SearchingNearest, sklearn.neighbors.KNeighborsClassifier):
     """scikit-learn's ``KNeighborsClassifier``, answered by thresher.
 
     Parameters
@@ -183,7 +183,7 @@ class KNeighborsClassifier(Searching, sklearn.neighbors.KNeighborsClassifier):
         return self._counting(super()._fit(X, y))
 
 
-class KNeighborsRegressor(Searching, sklearn.neighbors.KNeighborsRegressor):
+class KNeighborsRegressor(SearchingNearest, sklearn.neighbors.KNeighborsRegressor):
     """scikit-learn's ``KNeighborsRegressor``, answered by thresher.
 
     Parameters
