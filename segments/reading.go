@@ -17,7 +17,7 @@ const blockFloats = 1 << 16
 // Reading is the rows of several segments in the order of their ids, without those that are deleted. It is a
 // collection.Source, a dataset.TypedReader, and collection.Rounded, from which one goroutine reads, either by Read, which
 // has rows of float64 less Origin and rounds them, or by ReadTyped or ReadFloat64; and the rows by their number in that
-// order (RowIn, Scores and, of float64, Row64 and Scores64), which any may read, as verify.Rows and tasks.ScoredRows are. It takes no lock, and 8 bytes a row.
+// order (RowIn, Scores and, of float64, Given and Scores64), which any may read, as verify.Rows and tasks.ScoredRows are. It takes no lock, and 8 bytes a row.
 type Reading struct {
 	set    *Set
 	inputs []view
@@ -105,12 +105,12 @@ func (r *Reading) Scores(out []float64, q []float32, rows []uint32) {
 	}
 }
 
-// Float64 reports whether the rows are kept as float64: RowIn rounds them then, less what their segment is relative to, and Row64 has
+// Float64 reports whether the rows are kept as float64: RowIn rounds them then, less what their segment is relative to, and Given has
 // them as they were given.
 func (r *Reading) Float64() bool { return r.set.keepsFloat64() }
 
-// Row64 returns row i of a Set of float64 as it was given, in place. It must not be changed, and is valid as long as r.
-func (r *Reading) Row64(i int) []float64 {
+// Given returns row i of a Set of float64 as it was given, in place. It must not be changed, and is valid as long as r.
+func (r *Reading) Given(i int) []float64 {
 	r.order()
 	p := r.rows[i]
 	return r.inputs[p.Of].c.Vectors.Slice(int(p.Row), int(p.Row)+1).Float64s()

@@ -12,10 +12,10 @@ type ScoredRows interface {
 	RowIn(memory []float32, i int) []float32
 	// Scores sets out[k] to the search score of rows[k] for the query q.
 	Scores(out []float64, q []float32, rows []uint32)
-	// Float64 reports whether they are kept as float64: then Row64 and Scores64, of a query as given, stand in place of RowIn and Scores.
+	// Float64 reports whether they are kept as float64: then Given and Scores64, of a query as given, stand in place of RowIn and Scores.
 	Float64() bool
-	// Row64 returns row i as it was given, in place.
-	Row64(i int) []float64
+	// Given returns row i as it was given, in place.
+	Given(i int) []float64
 	Scores64(out, q []float64, rows []uint32)
 }
 
@@ -62,13 +62,13 @@ func CheckSelvesOfRows(queries []float32, atoms ScoredRows, first, number int64)
 
 // CheckGivenSelvesOfRows is CheckGivenSelves of atoms that are no single collection.
 func CheckGivenSelvesOfRows(queries []float64, atoms ScoredRows, first, number int64) error {
-	return checkSelves(queries, atoms.Len(), atoms.Dim(), first, number, atoms.Row64)
+	return checkSelves(queries, atoms.Len(), atoms.Dim(), first, number, atoms.Given)
 }
 
 // ShardOfRows is ShardOf of vectors that are no single collection.
 func ShardOfRows(rows ScoredRows, id func(row int) string) Shard {
 	if rows.Float64() {
-		return shardOf(rows.Len(), rows.Dim(), id, rows.Row64)
+		return shardOf(rows.Len(), rows.Dim(), id, rows.Given)
 	}
 	memory, given := make([]float32, rows.Dim()), make([]float64, rows.Dim())
 	return shardOf(rows.Len(), rows.Dim(), id, func(row int) []float64 {

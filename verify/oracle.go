@@ -33,10 +33,10 @@ type Rows interface {
 	Dim() int
 	// RowIn returns row i in float32, in place or in memory, which holds Dim floats.
 	RowIn(memory []float32, i int) []float32
-	// Float64 reports whether they are kept as float64: then Row64 stands in place of RowIn.
+	// Float64 reports whether they are kept as float64: then Given stands in place of RowIn.
 	Float64() bool
-	// Row64 returns row i as it was given, in place.
-	Row64(i int) []float64
+	// Given returns row i as it was given, in place.
+	Given(i int) []float64
 }
 
 // tile is the number of queries that one pass over the atoms serves: enough independent sums
@@ -199,7 +199,7 @@ func (o *Oracle) memory() []float32 {
 // measured computes |v| of a row.
 func (o *Oracle) measured(i int) float64 {
 	if o.over != nil && o.over.Float64() {
-		return norm(o.over.Row64(i))
+		return norm(o.over.Given(i))
 	}
 	if o.float64s() {
 		return norm(o.row64(i, make([]float64, o.dim)))
@@ -215,7 +215,7 @@ func (o *Oracle) row(i int) []float32 {
 	row := make([]float32, o.dim)
 	switch {
 	case o.over != nil && o.over.Float64():
-		for c, x := range o.over.Row64(i) {
+		for c, x := range o.over.Given(i) {
 			row[c] = float32(x)
 		}
 		return row
@@ -229,7 +229,7 @@ func (o *Oracle) row(i int) []float32 {
 // row64 writes row i in float64, as it is kept, to row, and returns it.
 func (o *Oracle) row64(i int, row []float64) []float64 {
 	if o.over != nil && o.over.Float64() {
-		copy(row, o.over.Row64(i))
+		copy(row, o.over.Given(i))
 		return row
 	}
 	if o.kept != nil {
@@ -351,7 +351,7 @@ func (o *Oracle) score(ctx context.Context, q *[tile][]float64, s *[tile]Scores,
 		case o.rests != nil:
 			all = sums(o, q, o.given(i, wide))
 		case o.over != nil && o.over.Float64():
-			all = sums(o, q, o.over.Row64(i))
+			all = sums(o, q, o.over.Given(i))
 		case o.over != nil:
 			all = sums(o, q, o.over.RowIn(memory, i))
 		case o.rows == nil:

@@ -136,7 +136,8 @@ def test_numbers_of_other_types():
     with thresher.Index(vectors.astype(np.float32), metric="ip", dtype="float64") as index:
         assert index.dtype == "float64"  # as asked, whether these values need it or not
         index.upsert([7], np.full((1, 24), 1e3 + 1e-9))
-        assert index.dtype == "float64" and index.search(np.ones((1, 24)), 1).scores64[0, 0] == pytest.approx(24e3 + 24e-9, rel=1e-15)
+        found = index.search(np.ones((1, 24)), 1).scores64[0, 0]
+        assert index.dtype == "float64" and found == pytest.approx(24e3 + 24e-9, rel=1e-15)
     with thresher.Index(np.arange(48, dtype=np.int16).reshape(2, 24), metric="ip", dtype="float64") as index:
         assert index.dtype == "float64"
     with thresher.Index(np.ones((2, 24), np.int8), metric="ip", dtype="float64") as index:

@@ -76,8 +76,8 @@ def narrowed(
     keep
         Whether rows of a narrower type in which vectors are kept stay in it, unless they have an origin.
     float64
-        Whether rows are kept in float64, whether they need it or not, but for those of a narrower type in which vectors are
-        kept; they are refused if they are of a wider type.
+        Whether rows are kept in float64, whether they need it or not, but for those of a narrower type in which
+        vectors are kept; they are refused if they are of a wider type.
     allocate
         Where a copy goes, if one is needed: a function of shape and dtype.
     """
