@@ -21,6 +21,9 @@ func (s *Server) statedFiles(r *request, in *input) wire.StatedFiles {
 				vectors, err = dataset.Open(path, read)
 				return err
 			})
+			if err == nil {
+				err = s.reserveQueries(in, vectors)
+			}
 		}
 		if err != nil || answers == "" {
 			return vectors, nil, err
@@ -34,14 +37,29 @@ func (s *Server) statedFiles(r *request, in *input) wire.StatedFiles {
 			},
 			IDs: func() (*dataset.IDs, error) { return nil, nil },
 		}
-		return vectors, results, s.readStored(r, in, answers, "answers_file_id", func(path string) (err error) {
+		err = s.readStored(r, in, answers, "answers_file_id", func(path string) error {
 			opened, err := dataset.OpenResultsOf(path, read.Budget, known)
 			if err == nil {
 				results = storedResults{opened, path}
 			}
 			return err
 		})
+		return vectors, results, err
 	}
+}
+
+// reserveQueries asks for the memory of the queries of a file, which can be compressed: they take no more than those of a body.
+func (s *Server) reserveQueries(in *input, of dataset.Reader) error {
+	rows, most := of.Len(), s.o.Limits.Body
+	need := 4 * int64(of.Dim()) * max(rows, 0)
+	switch {
+	case rows < 0: // only reading tells
+		need = min(most, 4*int64(of.Dim())*int64(s.o.Limits.Queries))
+	case need > most:
+		return problem.New(problem.OverLimit, "%d queries of %d columns take %d bytes, at most %d; a sample of them has an interval for all", rows, of.Dim(), need, most).
+			In("queries_file_id").Within(most)
+	}
+	return in.reserve(need)
 }
 
 // storedResults are answers of a stored file, whose path errors do not name: the field does.

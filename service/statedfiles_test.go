@@ -2,6 +2,7 @@ package service
 
 import (
 	"bytes"
+	"compress/gzip"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -58,6 +59,26 @@ func TestStatedFiles(t *testing.T) {
 			}
 		}
 	}
+	var csv, jsonl strings.Builder // which do not say how many rows they have
+	for j := range 3 {
+		row := asJSON(t, queries[j*dim:(j+1)*dim])
+		fmt.Fprintln(&csv, strings.Trim(row, "[]"))
+		fmt.Fprintf(&jsonl, `{"vector":%s}`+"\n", row)
+	}
+	var packed bytes.Buffer
+	zip := gzip.NewWriter(&packed)
+	if _, err := zip.Write([]byte(csv.String())); err != nil || zip.Close() != nil {
+		t.Fatal(err)
+	}
+	var wanted api.Recall
+	s.do("POST", recallFilms, whole).want(200).into(&wanted)
+	for name, content := range map[string][]byte{"asked.csv": []byte(csv.String()), "asked.jsonl": []byte(jsonl.String()), "asked.csv.gz": packed.Bytes()} {
+		var r api.Recall
+		s.do("POST", recallFilms, fmt.Sprintf(`{"queries_file_id":%q,"answers":[%s]}`, s.upload(name, content, "page"), lists[1:])).want(200).into(&r)
+		if d := cmp.Diff(wanted, r, cmpopts.IgnoreFields(api.RecallReport{}, "TookMS")); d != "" {
+			t.Errorf("queries of %s: %s", name, d)
+		}
+	}
 	if left, err := filepath.Glob(filepath.Join(os.TempDir(), "*stated*")); err != nil || len(left) > 0 {
 		t.Errorf("left over: %v, %v", left, err)
 	}
@@ -65,6 +86,8 @@ func TestStatedFiles(t *testing.T) {
 	answers := s.upload("found.jsonl", []byte(lines), "page")
 	odd := s.upload("odd.npy", npy(queries[:5], 5), "page")
 	cut := s.upload("cut.jsonl", []byte(lines[:len(lines)-9]), "page")
+	narrow := s.upload("narrow.csv", []byte("1.5,2\n3,4\n"), "page")
+	word := s.upload("word.csv", []byte(csv.String()+"1,2,x"+strings.Repeat(",0", dim-3)+"\n"), "page")
 	broken := s.upload("broken.npy", []byte("no matrix"), "page")
 	for _, c := range []struct {
 		body, kind, field string
@@ -78,6 +101,8 @@ func TestStatedFiles(t *testing.T) {
 		{`{"queries":[[1,0,0,0,0,0,0,0]],"queries_file_id":"` + asked + `","answers":[[1]]}`, "invalid-value", "queries_file_id", 400},
 		{`{"queries_file_id":"` + asked + `","answers_file_id":"` + answers + `","answers":[[1]]}`, "invalid-value", "answers_file_id", 400},
 		{`{"queries_file_id":"` + odd + `","answers":[[1]]}`, "wrong-dimension", "queries_file_id", 400},
+		{`{"queries_file_id":"` + narrow + `","answers":[[1]]}`, "wrong-dimension", "queries_file_id", 400},
+		{`{"queries_file_id":"` + word + `","answers":[[1]]}`, "not-finite", "queries_file_id", 400},
 		{`{"queries_file_id":"` + broken + `","answers":[[1]]}`, "malformed-body", "queries_file_id", 400},
 		{`{"queries_file_id":"` + asked + `","answers_file_id":"` + broken + `"}`, "malformed-body", "answers_file_id", 400},
 		{`{"queries_file_id":"` + asked + `","answers_file_id":"` + cut + `"}`, "malformed-body", "answers_file_id", 400},
@@ -99,4 +124,34 @@ func TestStatedFilesAreTheMakers(t *testing.T) {
 	ask := `{"queries_file_id":"` + f.ID + `","answers":[[0]]}`
 	s.do("POST", recallFilms, ask, "Content-Type", jsonType, "Authorization", w).want(200)
 	s.do("POST", recallFilms, ask, "Content-Type", jsonType, "Authorization", r).problem(404, "unknown-file")
+}
+
+// TestStatedFilesOfTooManyQueries: files of more queries than a request may have are refused, whether they say so or only reading tells,
+// and so are those whose rows would take more memory than a body may.
+func TestStatedFilesOfTooManyQueries(t *testing.T) {
+	s := start(t, func(o *Options) { o.Limits.Queries, o.Limits.Body = 100, 2048 })
+	s.do("PUT", "/v1/collections/films?wait&metric=ip", `{"source":{"vectors":[[1,0,0,0,0,0,0,0],[0,1,0,0,0,0,0,0]]}}`, "Content-Type", jsonType).want(201)
+	ask := func(name string, content []byte) string {
+		p := s.do("POST", recallFilms, `{"queries_file_id":"`+s.upload(name, content, "page")+`","answers":[[0]]}`).problem(400, "over-limit")
+		if p.Field != "queries_file_id" {
+			t.Errorf("%s: field %q, %s", name, p.Field, p.Detail)
+		}
+		return p.Detail
+	}
+	var rows bytes.Buffer
+	zip := gzip.NewWriter(&rows)
+	if _, err := zip.Write(bytes.Repeat([]byte("1,0,0,0,0,0,0,0\n"), 101)); err != nil || zip.Close() != nil {
+		t.Fatal(err)
+	}
+	if why := ask("q.csv.gz", rows.Bytes()); !strings.Contains(why, "101 queries") {
+		t.Error(why)
+	}
+	rows.Reset()
+	zip.Reset(&rows)
+	if _, err := zip.Write(npy(make([]float32, 80*8), 8)); err != nil || zip.Close() != nil {
+		t.Fatal(err)
+	}
+	if why := ask("q.npy.gz", rows.Bytes()); !strings.Contains(why, "2560 bytes") {
+		t.Error(why)
+	}
 }

@@ -126,9 +126,9 @@ func (d *Draft) Rows(queries []float32) error {
 // Len returns the number of values of the queries so far.
 func (d *Draft) Len() int { return len(d.s.Queries) }
 
-// Shape checks the number and dimension of queries before they are read.
+// Shape checks the number, -1 if it is not known, and dimension of queries before they are read.
 func (d *Draft) Shape(m, dim int64) error {
-	if m > 0 && dim != int64(d.s.Dim) {
+	if m != 0 && dim != int64(d.s.Dim) {
 		return d.wrongDimension(0, dim)
 	}
 	if most := int64(d.limits.Queries); most > 0 && m > most {

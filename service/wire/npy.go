@@ -101,7 +101,8 @@ func readNPY(body []byte, d *Draft) ([]float32, error) {
 	return readQueries(m, d)
 }
 
-// readQueries reads all rows of a reader, which the caller closes, as the queries of a draft.
+// readQueries reads all rows of a reader, which the caller closes, as the queries of a draft: as many as it claims or, if only reading tells,
+// until there are no more or too many.
 func readQueries(m dataset.Reader, d *Draft) ([]float32, error) {
 	if err := d.Shape(m.Len(), int64(m.Dim())); err != nil {
 		return nil, err
@@ -111,8 +112,11 @@ func readQueries(m dataset.Reader, d *Draft) ([]float32, error) {
 		dataset.KeepGiven(m)
 	}
 	var queries []float32
-	for rows := m.Len(); rows > 0; {
-		want := int(min(rows, int64(max(1, max(npyChunk/4, len(queries))/dim))))
+	for rows := m.Len(); rows != 0; {
+		want := max(1, max(npyChunk/4, len(queries))/dim)
+		if rows > 0 {
+			want = int(min(rows, int64(want)))
+		}
 		queries = slices.Grow(queries, want*dim)
 		n, err := m.Read(queries[len(queries) : len(queries)+want*dim])
 		queries = queries[:len(queries)+n*dim]
@@ -121,8 +125,12 @@ func readQueries(m dataset.Reader, d *Draft) ([]float32, error) {
 		} else {
 			d.changes, d.placed = append(d.changes, dataset.RowChanges(m)...), true
 		}
-		rows -= int64(n)
-		if err == io.EOF && rows == 0 {
+		if rows > 0 {
+			rows -= int64(n)
+		} else if err := d.Shape(int64(len(queries)/dim), int64(dim)); err != nil {
+			return nil, err
+		}
+		if err == io.EOF && rows <= 0 {
 			break
 		}
 		if err != nil {

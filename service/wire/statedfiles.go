@@ -69,6 +69,9 @@ func (f *statedFiles) read(d *Draft, st *Stated, open StatedFiles) error {
 		if err != nil {
 			return inFile(badNPY(err), fieldQueriesFile)
 		}
+		if len(rows) == 0 {
+			return problem.New(problem.NoQueries, "the file has no rows").In(fieldQueriesFile)
+		}
 		if err := d.Rows(rows); err != nil {
 			return err
 		}
