@@ -15,7 +15,7 @@ import (
 const maxPageText = 1 << 20
 
 // listRows answers with the ids of rows and their values of columns: a page of those whose ids begin with a prefix, or
-// the rows of given ids.
+// the first of the rows of given ids.
 func (s *Server) listRows(r *request, w http.ResponseWriter) error {
 	after, limit, err := r.params.page()
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *Server) listRows(r *request, w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	described, whole := describeRows(v, rows, named == nil)
+	described, whole := describeRows(v, rows)
 	page := api.Rows{Page: api.NewPage(described, more || !whole, func(row *api.Row) string { return row.ID.String() })}
 	page.Version, page.Writes = v.State()
 	w.Header().Set("Cache-Control", "no-store")
@@ -74,8 +74,8 @@ func rowsNamed(v *catalog.Version, names []string) ([]int64, error) {
 	return rows, noRow(err)
 }
 
-// describeRows describes rows; if cut, so many of the first of them as a page has room for, and whether these are all.
-func describeRows(v *catalog.Version, rows []int64, cut bool) (described []api.Row, whole bool) {
+// describeRows describes so many of the first rows as a page has room for, and says whether these are all.
+func describeRows(v *catalog.Version, rows []int64) (described []api.Row, whole bool) {
 	ids, kept := v.IDs(), v.Columns(rows)
 	size := 0
 	for i, row := range rows {
@@ -88,7 +88,7 @@ func describeRows(v *catalog.Version, rows []int64, cut bool) (described []api.R
 			one.Columns, texts = valuesOf(kept, i)
 			size += texts
 		}
-		if cut && i > 0 && size > maxPageText {
+		if i > 0 && size > maxPageText {
 			return described, false
 		}
 		described = append(described, one)

@@ -169,6 +169,11 @@ func TestLongTextsEndAPage(t *testing.T) {
 	if got := s.idsOf("long", "", 100); len(got) != 3 {
 		t.Errorf("ids %v", got)
 	}
+	var named api.Rows
+	s.do("GET", "/v1/collections/long/rows?id=0"+strings.Repeat("&id=1", 99), nil).want(200).into(&named)
+	if len(named.Data) != 1 || !named.HasMore {
+		t.Errorf("of given ids %d rows, more %v", len(named.Data), named.HasMore)
+	}
 }
 
 // TestMethodsOfACollection: a collection lists the methods that search it and no others, also once it changes by rows.

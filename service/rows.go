@@ -270,7 +270,7 @@ func (s *Server) getRow(r *request, w http.ResponseWriter) error {
 	if v.Changes() {
 		place = nil
 	}
-	described, _ := describeRows(v, rows, false)
+	described, _ := describeRows(v, rows)
 	return writeJSON(w, http.StatusOK, struct {
 		Version int64   `json:"version"`
 		Writes  *uint64 `json:"writes,omitempty"`

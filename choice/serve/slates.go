@@ -82,7 +82,7 @@ func (s *Slates) Repair(*bbolt.DB) error { return nil }
 // Description implements extension.Extension.
 func (s *Slates) Description() []byte { return part("slates") }
 
-// Pages implements extension.Extension: there are none.
+// Pages implements extension.Extension: the page that makes slates and takes feedback.
 func (s *Slates) Pages() fs.FS {
 	found, _ := fs.Sub(slatePages, "slatepages") // embedded, cannot fail
 	return found

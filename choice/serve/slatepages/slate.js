@@ -4,7 +4,7 @@ import { Problem } from "./api.js";
 import { element, say } from "./element.js";
 import { figure, share } from "./number.js";
 import { describe } from "./problem.js";
-import { describeRow } from "./rows.js";
+import { fillBoxes } from "./rows.js";
 import { excluded } from "./slaterequest.js";
 
 // Slate shows one slate and sends the feedback on it. It fires "changed" when something was learned.
@@ -45,17 +45,8 @@ export class Slate extends EventTarget {
     say(status, `${slate.items.length} rows for ${slate.user}, in ${figure(answer.took_ms)} ms.${slate.items.length === 0 ? " None fits the budgets." : ""}`);
     const promise = slate.alpha > 0 ? [`Its value is at least ${share(slate.alpha)} of the best slate’s, as far as tastes are known.`] : [];
     say(notes, [...promise, ...excluded(answer.excluded)].join(" "));
-    if (collection.columns && slate.items.length > 0) await this.#describe(slate, boxes);
-  }
-
-  async #describe(slate, boxes) {
-    const names = new URLSearchParams(slate.items.slice(0, 100).map(({ id }) => ["id", String(id)]));
-    try {
-      const page = await this.#api.get(`v1/collections/${encodeURIComponent(this.#collection.name)}/rows?${names}`);
-      page.data.forEach((row, i) => describeRow(boxes[i], row.columns ?? {}, this.#collection.columns));
-    } catch {
-      // The ids are shown; a row may have been deleted.
-    }
+    const ids = slate.items.map(({ id }) => id);
+    if (collection.columns) await fillBoxes(this.#api, collection, ids, boxes);
   }
 
   async #learn() {

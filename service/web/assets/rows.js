@@ -4,8 +4,7 @@ import { element } from "./element.js";
 
 const TOGETHER = 40; // rows of one request
 
-// describeRows reads the columns of rows, and adds them below their ids in the table. What cannot be read is left out:
-// a row may have been deleted since.
+// describeRows reads the columns of rows, and adds them below their ids in the table.
 export async function describeRows(api, collection, ids, table, signal) {
   const cells = [...table.querySelectorAll("tbody td:nth-child(2)")];
   const boxes = cells.map((cell) => {
@@ -13,9 +12,14 @@ export async function describeRows(api, collection, ids, table, signal) {
     cell.append(box);
     return box;
   });
-  for (let first = 0; first < ids.length; first += TOGETHER) {
-    const some = ids.slice(first, first + TOGETHER);
-    const names = new URLSearchParams(some.map((id) => ["id", String(id)]));
+  await fillBoxes(api, collection, ids, boxes, signal);
+}
+
+// fillBoxes reads the columns of rows, and writes them into the boxes, one for each id. What cannot be read is left out: a row may have been
+// deleted since.
+export async function fillBoxes(api, collection, ids, boxes, signal) {
+  for (let first = 0; first < ids.length; ) {
+    const names = new URLSearchParams(ids.slice(first, first + TOGETHER).map((id) => ["id", String(id)]));
     let page;
     try {
       page = await api.get(`v1/collections/${encodeURIComponent(collection.name)}/rows?${names}`, signal);
@@ -23,11 +27,12 @@ export async function describeRows(api, collection, ids, table, signal) {
       return;
     }
     page.data.forEach((row, i) => describeRow(boxes[first + i], row.columns ?? {}, collection.columns));
+    first += page.data.length; // fewer than were asked for if their texts are long
   }
 }
 
 // describeRow writes the values of a row's columns into a box: texts last, because they are long.
-export function describeRow(box, values, columns) {
+function describeRow(box, values, columns) {
   const isText = ({ dtype }) => dtype.includes("text");
   const there = columns.filter(({ name }) => Object.hasOwn(values, name));
   const ordered = [...there.filter((c) => !isText(c)), ...there.filter(isText)];
