@@ -143,7 +143,7 @@ func TestStatedFilesOfTooManyQueries(t *testing.T) {
 	if _, err := zip.Write(bytes.Repeat([]byte("1,0,0,0,0,0,0,0\n"), 101)); err != nil || zip.Close() != nil {
 		t.Fatal(err)
 	}
-	if why := ask("q.csv.gz", rows.Bytes()); !strings.Contains(why, "101 queries") {
+	if why := ask("q.csv.gz", rows.Bytes()); !strings.Contains(why, "more than 100 queries") {
 		t.Error(why)
 	}
 	rows.Reset()

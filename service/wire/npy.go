@@ -127,8 +127,8 @@ func readQueries(m dataset.Reader, d *Draft) ([]float32, error) {
 		}
 		if rows > 0 {
 			rows -= int64(n)
-		} else if err := d.Shape(int64(len(queries)/dim), int64(dim)); err != nil {
-			return nil, err
+		} else if most := d.limits.Queries; most > 0 && len(queries)/dim > most {
+			return nil, problem.New(problem.OverLimit, "more than %d queries; a search may have at most so many", most).In(fieldQueries).Within(most)
 		}
 		if err == io.EOF && rows <= 0 {
 			break
