@@ -117,6 +117,10 @@ def test_errors_are_those_of_search(index, queries):
         with pytest.raises(error, match=text) as mine:
             run(ask(*given, **options))
         assert str(mine.value) == str(right.value)
+    with pytest.raises(TypeError, match=r"Index\.asearch\(\) got an unexpected keyword argument 'limit'"):
+        run(index.asearch(queries, limit=3))
+    with pytest.raises(TypeError, match=r"Index\.arange_search\(\) missing 1 required positional argument: 'queries'"):
+        run(index.arange_search(max_distance=3.0))
 
 
 def test_cancelling_a_task_cancels_the_search(index, many, dropped):

@@ -76,6 +76,22 @@ def test_values_that_are_not_finite(metric):
     same(ours.knn(asked, rows, 3, metric), theirs.knn(asked, rows, 3, metric))
 
 
+def test_what_the_engine_refuses_of_selected_rows(metric, monkeypatch):
+    monkeypatch.setattr(_searcher, "_COPIED", 0)  # as for more rows than are copied
+    rows = np.arange(24, dtype=np.float32).reshape(6, 4)
+    asked, odd = np.ones((1, 4), np.float32), np.array([[np.nan, 1, 1, 1]], np.float32)
+    index = filled(ours, rows, metric)
+    for sel, wanted in (ours.IDSelectorRange(2, 5), [2, 3, 4]), (ours.IDSelectorBatch(np.array([0, 5])), [0, 5]):
+        params = ours.SearchParameters(sel=sel)
+        everything = -np.inf if metric == ours.METRIC_INNER_PRODUCT else np.inf
+        lims, distances, labels = index.range_search(asked, everything, params=params)
+        assert labels.tolist() == wanted and lims.tolist() == [0, len(wanted)]
+        np.testing.assert_array_equal(distances, ours.pairwise_distances(asked, rows[wanted], metric)[0])
+        two = np.concatenate([odd, asked])
+        assert index.range_search(two, float(np.nextafter(everything, 0)), params=params)[2].tolist() == wanted
+        assert sorted(index.search(two, 6, params=params)[1][1].tolist()) == sorted([-1] * (6 - len(wanted)) + wanted)
+
+
 def test_answers_are_those_of_the_engine_however_they_are_found(vectors, queries, monkeypatch):
     index = filled(ours, vectors, ours.METRIC_L2)
     scanned = index.search(queries, 10), index.range_search(queries, 30.0)
@@ -96,6 +112,13 @@ def test_answers_are_those_of_the_engine_however_they_are_found(vectors, queries
         for one, other in zip(found, scanned, strict=True):
             for part, wanted in zip(one, other, strict=True):
                 np.testing.assert_array_equal(part, wanted)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_radius_beyond_float32():
+    index = filled(ours, np.ones((2, 3), np.float32), ours.METRIC_L2)
+    assert index.range_search(np.zeros((1, 3)), 1e300)[2].tolist() == [0, 1]
+    assert index.range_search(np.zeros((1, 3)), -1e300)[2].tolist() == []
 
 
 def test_nothing_to_search_or_to_search_for():

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
+import struct
+import warnings
 
 import numpy as np
 import pytest
@@ -78,6 +81,11 @@ def test_the_bytes_of_a_file(tmp_path):
     assert type(found) is ours.IndexFlatL2 and found.reconstruct(0).tolist() == [1, 2]
     found.add(np.array([[3, 4]]))
     assert found.ntotal == 2
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        ours.read_index(path)
+        gc.collect()
+    assert not [one for one in said if str(path) in str(one.message)]  # a file that is left open
 
 
 @needs_faiss
@@ -123,6 +131,11 @@ def test_damaged_files(tmp_path):
         data[at] = byte
         with pytest.raises(RuntimeError):
             ours.deserialize_index(np.frombuffer(data, np.uint8))
+    data = bytearray(GOLDEN)
+    data[4:16] = struct.pack("<iq", 2**31 - 1, 2**33)  # more bytes than a file can have
+    data[37:45] = struct.pack("<Q", (2**31 - 1) << 33)
+    with pytest.raises(MemoryError, match=f"codes: {2**33} vectors of {2**31 - 1} values"):
+        ours.deserialize_index(np.frombuffer(data, np.uint8))
     path = tmp_path / "flat.index"
     path.write_bytes(GOLDEN[:-1])
     with pytest.raises(RuntimeError, match=f"{path}: codes: ends after 7 of 8 bytes"):

@@ -104,7 +104,12 @@ async def _once(index: Index, ask: Callable[[], Any], report: _worker.Progress |
     turn = _turns.setdefault(loop, asyncio.Semaphore(_AT_ONCE))
     await turn.acquire()
     try:
-        asked = await loop.run_in_executor(None, begun.begin, index, ask, report is not None, until)
+        try:
+            asked = await loop.run_in_executor(None, begun.begin, index, ask, report is not None, until)
+        except TypeError as e:
+            if "._to_" not in str(e):
+                raise
+            raise TypeError(str(e).replace("._to_", ".a", 1)) from None  # the caller knows asearch, not _to_search
         if not isinstance(asked, Request):
             return asked
         assert begun.worker is not None

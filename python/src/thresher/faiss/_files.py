@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import numpy as np
@@ -106,8 +106,10 @@ def read_index(fname: Source, io_flags: int = 0) -> Index:
     RuntimeError
         If there is no such file, if it is damaged, or if it has an index of another kind.
     """
-    reader = fname if isinstance(fname, IOReader) else FileIOReader(fname)
-    with _naming(reader.name):
+    if isinstance(fname, IOReader):
+        with _naming(fname.name):
+            return _index(fname)
+    with closing(FileIOReader(fname)) as reader, _naming(reader.name):
         return _index(reader)
 
 
@@ -142,7 +144,7 @@ def _index(reader: IOReader) -> Index:
     rows = Rows(d)
     try:
         place = rows.place(ntotal)
-    except (MemoryError, OSError, ValueError) as e:
+    except (MemoryError, OSError, OverflowError, ValueError) as e:
         raise MemoryError(
             f"codes: {ntotal} vectors of {d} values, as the header has it, do not fit in memory: {e}"
         ) from e

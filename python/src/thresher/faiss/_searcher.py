@@ -163,7 +163,9 @@ class Searcher:
 
         The answer of query j is at ``lims[j]:lims[j+1]``, in order of rows. Other parameters as of `search`.
         """
-        m, limit = len(queries), np.float32(radius)
+        m = len(queries)
+        with np.errstate(over="ignore"):  # a radius beyond float32 is an infinite one
+            limit = np.float32(radius)
         if allowed is not None and (not self._engine or int(np.count_nonzero(allowed)) * queries.shape[1] <= _COPIED):
             own, part = np.flatnonzero(allowed), Rows(queries.shape[1])
             part.add(rows.array[own])
@@ -180,7 +182,13 @@ class Searcher:
         if self._engine and np.isfinite(limit):
             with self._refusing(queries):
                 found = self._in_range(queries, rows, limit, allowed)
-        return _dense.within(queries, rows.array, limit, self.metric, argument) if found is None else found
+        if found is not None:
+            return found
+        if allowed is None:
+            return _dense.within(queries, rows.array, limit, self.metric, argument)
+        own = np.flatnonzero(allowed)
+        lims, scores, ids = _dense.within(queries, rows.array[own], limit, self.metric, argument)
+        return lims, scores, own[ids]
 
     def _in_range(self, queries: Floats, rows: Rows, limit: np.float32, allowed: Mask | None) -> Lists:
         (m, dim), n, metric = queries.shape, len(rows), NAMES[self.metric]

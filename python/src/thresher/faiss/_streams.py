@@ -75,6 +75,10 @@ class FileIOReader(IOReader):
         """Return the next bytes."""
         return self._file.read(size) or b""
 
+    def close(self) -> None:
+        """Close the file; a reader that is not closed does so when it is dropped."""
+        self._file.close()
+
     def fill(self, place: npt.NDArray[np.uint8]) -> int:
         """Write the next bytes to an array."""
         at, view = 0, memoryview(place)
