@@ -257,8 +257,9 @@ func asError(l *location, err error) error {
 	return &Error{URL: e.File, Err: e.Err}
 }
 
-// manifestName is the file by which package segments/folder knows its folders.
-const manifestName = "manifest.json"
+// manifestName is the file by which package segments/folder knows its folders, and verifiedName the one that those who only read a folder
+// write in it, also in that of the cache. It holds for one copy of the files.
+const manifestName, verifiedName = "manifest.json", "verified.json"
 
 // isFolder reports whether a folder of vectors that change is at l.
 func (c *Cache) isFolder(ctx context.Context, from source, l location) (bool, error) {
@@ -274,7 +275,7 @@ func (c *Cache) fetchFolder(ctx context.Context, from source, l location, versio
 	l = l.at(strings.TrimSuffix(l.key, "/") + "/")
 	var files []member
 	if err := from.list(ctx, l, func(o object) error {
-		if name := strings.TrimPrefix(o.key, l.key); localName(name) == name {
+		if name := strings.TrimPrefix(o.key, l.key); localName(name) == name && name != verifiedName {
 			files = append(files, member{o, name})
 		}
 		return nil
