@@ -44,6 +44,7 @@ func (b *builder) codeRange(coders []*coder, first, end int, behind *sweep) erro
 		if coders[w] == nil {
 			coders[w] = newCoder(b)
 		}
+		behind.entering(first+lo, first+hi)
 		for lo, hi := first+lo, first+hi; lo < hi; lo += PanelAtoms {
 			if err := b.ctx.Err(); err != nil {
 				return err
@@ -63,6 +64,7 @@ func (b *builder) codeGathered(coders []*coder) (err error) {
 		return err
 	}
 	behind := newSweep(b.file.f, b.c.N, b.file.segment, false, b.file.perAtom()...)
+	defer behind.end() // also after an error: the sections stay mapped until then
 	for lo, hi := 0, 0; lo < b.c.N; lo = hi {
 		if hi, err = b.gathered.read(lo); err != nil {
 			return err
@@ -71,7 +73,6 @@ func (b *builder) codeGathered(coders []*coder) (err error) {
 			return err
 		}
 	}
-	behind.end()
 	defer func() { b.gathered = nil }()
 	return b.gathered.end()
 }

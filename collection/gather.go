@@ -59,6 +59,8 @@ func (b *builder) gather(w *file) (*gathered, error) {
 	behind := newSweep(w.f, c.N, w.segment, true, w.rows())
 	// Until where each bucket was dropped, and until where it is next: what was written since then is still on its way to the disk.
 	dropped, before := slices.Clone(at), slices.Clone(at)
+	var drops drops // of buckets
+	defer drops.wait()
 	var written int64
 	seen := 0 // rows
 	rows := c.Vectors.Bytes()
@@ -79,7 +81,8 @@ func (b *builder) gather(w *file) (*gathered, error) {
 			return nil, err
 		}
 		if written >= w.segment {
-			g.drop(dropped, before)
+			to := slices.Clone(before)
+			drops.begin(func() { g.drop(dropped, to) })
 			copy(before, at)
 			written = 0
 		}
@@ -94,6 +97,7 @@ func (b *builder) gather(w *file) (*gathered, error) {
 			return nil, err
 		}
 	}
+	drops.wait()
 	g.drop(dropped, at)
 	behind.end()
 	expectRandomReads(g.f)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"thresher/dataset"
@@ -77,6 +78,29 @@ type sweep struct {
 	n     int
 	each  int            // rows or atoms of a segment
 	done  []atomic.Int64 // of each segment
+	drops drops
+}
+
+// drops drops segments while the next are worked on, one at a time: a disk is waited for only if it writes more slowly
+// than a build computes.
+type drops struct {
+	mu      sync.Mutex
+	pending sync.WaitGroup
+}
+
+// begin calls drop in a goroutine of its own, once that of the call before has ended.
+func (d *drops) begin(drop func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.pending.Wait()
+	d.pending.Go(drop)
+}
+
+// wait waits for the last drop.
+func (d *drops) wait() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.pending.Wait()
 }
 
 // part is a part of a file and its mapping.
@@ -107,6 +131,19 @@ func newSweep(f *os.File, n int, segment int64, reads bool, parts ...part) *swee
 func (s *sweep) fetch(k int) {
 	if s.reads && k < len(s.done) {
 		s.eachPart(k, func(_ *os.File, _ int64, b []byte) { startReading(b) })
+	}
+}
+
+// entering has the system enter the pages of atoms lo to hi-1, which are written next: together, for one by one each is
+// a fault that looks for its place in the file.
+func (s *sweep) entering(lo, hi int) {
+	if s == nil || s.reads {
+		return
+	}
+	for _, p := range s.parts {
+		at := func(i int) int { return int(float64(len(p.b)) * float64(i) / float64(s.n)) }
+		from := at(lo) &^ int(pageBytes()-1)
+		startReading(p.b[from:at(hi)])
 	}
 }
 
@@ -143,13 +180,14 @@ func (s *sweep) finish(k int) {
 	}
 	s.eachPart(k, func(f *os.File, off int64, b []byte) { startWriting(f, off, int64(len(b))) })
 	if k > 0 {
-		s.drop(k - 1)
+		s.drops.begin(func() { s.drop(k - 1) })
 	}
 }
 
 // end drops what is left.
 func (s *sweep) end() {
 	if s != nil {
+		s.drops.wait()
 		for k := range s.done {
 			s.drop(k)
 		}
