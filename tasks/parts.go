@@ -65,7 +65,7 @@ type footprinter interface {
 // many as the limits allow. It is ErrMemory, beside the memory of one query, if that is too much; other errors are those
 // of the search.
 func (l *PartLimits) Divide(e footprinter, req batch.Request) (PartMemory, error) {
-	if req.K == 0 && l.Free == 0 {
+	if req.K == 0 && (l.Free == 0 || req.MinScore == nil) { // limits of goals are not known yet
 		return PartMemory{Queries: l.Queries}, nil
 	}
 	one, err := e.Footprint(req, 1)

@@ -66,10 +66,19 @@ func TestPartLimits(t *testing.T) {
 		"one of any":    {PartLimits{Queries: 10, Answers: 1000, Free: 1}, 0, 20, PartMemory{1, 0}, nil},
 		"without plans": {PartLimits{Queries: 10, Answers: 1}, 5, -1, PartMemory{}, errors.New("no footprint")},
 	} {
-		got, err := x.limits.Divide(x.each, batch.Request{K: x.k})
+		req := batch.Request{K: x.k}
+		if x.k == 0 {
+			req.MinScore = new(float64)
+		}
+		got, err := x.limits.Divide(x.each, req)
 		if got != x.want || (err == nil) != (x.err == nil) || errors.Is(x.err, ErrMemory) && !errors.Is(err, ErrMemory) {
 			t.Errorf("%s: %+v, %v; %+v, %v are wanted", name, got, err, x.want, x.err)
 		}
+	}
+	// Limits that goals have are not known yet.
+	l := PartLimits{Queries: 10, Answers: 1000, Free: 1}
+	if got, err := l.Divide(footprint(-1), batch.Request{}); got != (PartMemory{Queries: 10}) || err != nil {
+		t.Errorf("without k and score: %+v, %v", got, err)
 	}
 }
 

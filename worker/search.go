@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"runtime/debug"
 	"slices"
 
 	"thresher/batch"
@@ -260,6 +261,11 @@ func (s *search) partQueries() (int, error) {
 		l.Free = s.call.s.o.Spare()
 	}
 	memory, err := l.Divide(s.index.engine, req)
+	if errors.Is(err, tasks.ErrMemory) {
+		debug.FreeOSMemory() // what is not in use any more counts as taken until it is collected
+		l.Free = s.call.s.o.Spare()
+		memory, err = l.Divide(s.index.engine, req)
+	}
 	if errors.Is(err, tasks.ErrMemory) {
 		err = (&failure{Kind: noMemory, Argument: "k", Message: fmt.Sprintf("%v; ask for fewer vectors", err)}).within(l.Free)
 	}

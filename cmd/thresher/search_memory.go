@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
 
 	"thresher/internal/cli"
 	"thresher/tasks"
@@ -28,6 +29,11 @@ func (s *search) boundMemory(queries int) (tasks.PartMemory, error) {
 	l := tasks.PartLimits{Queries: queries, Answers: chunkBytes, Written: s.writtenBytes()}
 	l.Free = cli.SpareMemory()
 	m, err := l.Divide(s.engine, req)
+	if errors.Is(err, tasks.ErrMemory) || err == nil && m.Queries < queries && l.Free > 0 {
+		debug.FreeOSMemory() // what is not in use any more counts as taken until it is collected
+		l.Free = cli.SpareMemory()
+		m, err = l.Divide(s.engine, req)
+	}
 	if err == nil && l.Free > 0 && m.Bytes > l.Free/2 {
 		cli.GrowHeapBy(l.Free)
 	}
