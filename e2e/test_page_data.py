@@ -122,6 +122,34 @@ def test_answers_are_measured_and_proven(tab: Tab, server: Server, tmp_path: Pat
     delete(page, "drawn")
 
 
+def test_ids_of_64_bits_stay_exact(tab: Tab, server: Server, tmp_path: Path) -> None:
+    ids = [2**62 + 1, 2**62 + 3]
+    body = json.dumps({"source": {"vectors": [[1, 0], [0, 1]], "ids": ids}}).encode()
+    server.send("/v1/collections/wide?wait=true&metric=ip", body, "application/json", "PUT")
+    np.save(tmp_path / "queries.npy", np.float32([[1, 0.5]]))
+    np.save(tmp_path / "found.npy", np.array([ids[1:]]))
+    try:
+        page = tab.open(server)
+        page.locator(".collection", has_text="wide").click()
+        drop(page, tmp_path / "found.npy", tmp_path / "queries.npy")
+        page.locator("[name=use][value=certify]").check()
+        page.get_by_role("button", name="Go", exact=True).click()
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Download the proven answers").click()
+        assert json.loads(download.value.path().read_text())[0]["ids"] == ids[:1]
+
+        items = {"items": [{"id": i} for i in ids]}
+        server.send("/v1/collections/wide/slates", json.dumps(items).encode(), "application/json", "PUT")
+        page.goto(server.url + "/web/slates.html")
+        page.locator("#collection").select_option("wide")
+        expect(page.locator("#settings-text")).to_have_value(re.compile(f"{ids[0]}.*{ids[1]}", re.DOTALL))
+        page.get_by_role("button", name="Save").click()
+        expect(page.locator("#settings-status")).to_contain_text("Saved.")
+        assert [item["id"] for item in server.ask("/v1/collections/wide/slates")["items"]] == ids
+    finally:
+        server.send("/v1/collections/wide", method="DELETE")
+
+
 def test_a_bad_file_leaves_nothing(tab: Tab, server: Server, tmp_path: Path) -> None:
     (tmp_path / "bad.csv").write_text("id,x,y\na,1,0\nb,nope,1\n")
     page = tab.open(server)

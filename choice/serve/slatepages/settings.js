@@ -2,6 +2,7 @@
 
 import { Problem } from "./api.js";
 import { say } from "./element.js";
+import { read, write } from "./json.js";
 import { plural } from "./number.js";
 import { describe } from "./problem.js";
 
@@ -40,7 +41,7 @@ export class Settings {
     try {
       const { object, users, slates, ...settings } = await this.#api.get(this.#path);
       say(status, `${plural(users, "user")} with a known taste, ${plural(slates, "slate")} waiting for feedback.`);
-      if (fill) text.value = JSON.stringify(settings, null, 1);
+      if (fill) text.value = write(settings, 1);
     } catch (problem) {
       say(status, problem.detail || `${problem.title}.`);
     }
@@ -53,7 +54,7 @@ export class Settings {
       if (!this.#collection) throw new Problem({ title: "No collection is selected" });
       let settings;
       try {
-        settings = JSON.parse(text.value || "{}");
+        settings = read(text.value || "{}");
       } catch (error) {
         throw new Problem({ title: "The settings are not JSON", detail: error.message });
       }

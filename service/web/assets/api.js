@@ -1,5 +1,7 @@
 // The service's API, called with the token of this tab.
 
+import { read, write } from "./json.js";
+
 const KEY = "thresher-token";
 
 // newKey draws an Idempotency-Key.
@@ -123,7 +125,7 @@ function lost(error) {
 function failure(status, media, text, title) {
   if (/^application\/problem\+json\b/.test(media ?? "")) {
     try {
-      return new Problem({ status, ...JSON.parse(text) });
+      return new Problem({ status, ...read(text) });
     } catch {
       // Truncated: only the status is known.
     }
@@ -131,22 +133,11 @@ function failure(status, media, text, title) {
   return new Problem({ title: title || `The server answered ${status}`, status });
 }
 
-// parse reads JSON; integers that a double cannot represent become BigInt, so that ids stay
-// exact. If the browser does not provide a number's text, they are rounded.
+// parse reads JSON; ids stay exact.
 function parse(text) {
   try {
-    return JSON.parse(text, (_, value, context) =>
-      typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(context?.source ?? "")
-        ? BigInt(context.source)
-        : value,
-    );
+    return read(text);
   } catch {
     throw new Problem({ title: "The answer is not JSON", detail: "Is this the address of a thresher server?" });
   }
-}
-
-function write(body) {
-  return JSON.stringify(body, (_, value) =>
-    typeof value !== "bigint" ? value : JSON.rawJSON ? JSON.rawJSON(String(value)) : Number(value),
-  );
 }

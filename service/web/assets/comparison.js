@@ -1,6 +1,7 @@
 // What recall and certify say of answers of another program.
 
 import { element } from "./element.js";
+import { write } from "./json.js";
 import { count, plural, share } from "./number.js";
 
 // report makes an element of the answer to a verb, "recall" or "certify".
@@ -25,7 +26,7 @@ function proven({ certified: c, results }) {
     ["Corrected", `${plural(c.missed, "missing row")} found${c.unwanted > 0 ? `, ${plural(c.unwanted, "row")} that may not be returned left out` : ""}.`],
     ...scores(c.scores),
   ];
-  const file = new Blob([JSON.stringify(results)], { type: "application/json" });
+  const file = new Blob([write(results)], { type: "application/json" });
   const save = () => {
     const at = URL.createObjectURL(file);
     element("a", { href: at, download: "proven.json" }).click();

@@ -1,6 +1,7 @@
 // What is shown of a failed request.
 
 import { element } from "./element.js";
+import { write } from "./json.js";
 
 // describe makes an element with the members of a Problem.
 export function describe(p) {
@@ -9,7 +10,7 @@ export function describe(p) {
     ["index", p.index],
     [
       "limit",
-      p.limit === undefined ? undefined : typeof p.limit === "object" ? JSON.stringify(p.limit) : String(p.limit),
+      p.limit === undefined ? undefined : typeof p.limit === "object" ? write(p.limit) : String(p.limit),
     ],
     ["status", p.status || undefined],
     ["kind", p.type?.split("/").at(-1)],
