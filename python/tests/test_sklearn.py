@@ -5,6 +5,7 @@ import pickle
 import subprocess
 import sys
 import warnings
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -92,6 +93,10 @@ def test_radius(rng, metric, dtype):
             np.testing.assert_allclose(distances[j], apart[j], rtol=1e-5, atol=1e-6)
     assert mine._held.searches == 2
     assert mine.radius_neighbors(q, radius=1e-9, return_distance=False)[0].tolist() == []
+    for model in (mine, other):  # of a cosine, -1 is answered
+        assert not model.radius_neighbors(q, radius=np.nan, return_distance=False)[0].size
+        with pytest.raises(ValueError, match="radius == -1") if metric == "euclidean" else nullcontext():
+            model.radius_neighbors(q, radius=-1.0)
 
 
 def test_what_is_left_to_scikit_learn(rng):

@@ -259,7 +259,7 @@ class SearchingRadius(Searching):
         """
         check_is_fitted(self)
         reach = self.radius if radius is None else radius
-        odd = sort_results and not return_distance  # an error that scikit-learn raises
+        odd = (sort_results and not return_distance) or not reach >= 0  # what scikit-learn refuses, or answers itself
         if odd or not self._ours(X) or (index := self._opened()) is None:
             return self._theirs().radius_neighbors(X, radius, return_distance, sort_results)
         queries = self._fit_X if X is None else validate_data(self, X, reset=False, order="C")
