@@ -47,6 +47,22 @@ func Read(ctx context.Context, paths, names []string, opt *ReadOptions) (*Column
 	return r.columns(), nil
 }
 
+// Check opens the files for Read, and returns the error that Read has of columns that one lacks or that are of types that it does not
+// read, but for those of JSON lines, which their rows alone tell.
+func Check(paths, names []string, opt *ReadOptions) error {
+	r := newReading(names, opt)
+	for _, path := range paths {
+		f, err := r.open(path)
+		if err == nil {
+			err = f.Close()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // unseen reports whether no row told of a column.
 func (r *columnReading) unseen(b *builder) bool { return r.sparse && b.filled.IsEmpty() && !b.said }
 
@@ -59,8 +75,8 @@ func (r *columnReading) columns() *Columns {
 	return c
 }
 
-// readBuilders reads the values of columns of files.
-func readBuilders(ctx context.Context, paths, names []string, opt *ReadOptions) (*columnReading, error) {
+// newReading returns columns of which nothing is read.
+func newReading(names []string, opt *ReadOptions) *columnReading {
 	var o ReadOptions
 	if opt != nil {
 		o = *opt
@@ -72,6 +88,12 @@ func readBuilders(ctx context.Context, paths, names []string, opt *ReadOptions) 
 	for _, name := range names {
 		r.of = append(r.of, newBuilder(name))
 	}
+	return r
+}
+
+// readBuilders reads the values of columns of files.
+func readBuilders(ctx context.Context, paths, names []string, opt *ReadOptions) (*columnReading, error) {
+	r := newReading(names, opt)
 	for _, path := range paths {
 		if err := r.file(ctx, path); err != nil {
 			return nil, err

@@ -3,6 +3,7 @@ package columns
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -74,6 +75,33 @@ func TestReadRefuses(t *testing.T) {
 	}
 	if _, err := Read(ctx, []string{path}, []string{"x"}, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v of a context that has ended", err)
+	}
+}
+
+// TestCheck: columns are refused as Read refuses them, of every file and of its folder, before a row is read; JSON lines tell theirs later.
+func TestCheck(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("year=2024", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"a.csv": "x,y\n1,2\n", "b.csv": "x\n1\n", "c.jsonl": "{\"x\":1}\n", "year=2024/a.csv": "x\n1\n"} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ paths, names, want string }{
+		{"a.csv", "x,y", ""}, {"a.csv,b.csv", "x", ""}, {"c.jsonl", "y", ""}, {"year=2024/a.csv", "year,x", ""},
+		{"a.csv", "z", `a.csv: no column "z"`}, {"a.csv,b.csv", "x,y", `b.csv: no column "y"`}, {"year=2024/a.csv,a.csv", "year", `a.csv: no column "year"`},
+		{"none.csv", "x", "none.csv"},
+	} {
+		paths, names := strings.Split(c.paths, ","), strings.Split(c.names, ",")
+		err := Check(paths, names, nil)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s of %s: error %v, want %q", c.names, c.paths, err, c.want)
+		}
+		if _, same := Read(t.Context(), paths, names, nil); err != nil && fmt.Sprint(same) != err.Error() {
+			t.Errorf("%s of %s: error %v, Read has %v", c.names, c.paths, err, same)
+		}
 	}
 }
 

@@ -112,6 +112,18 @@ func (a *app) readColumns(ctx context.Context, in input, names []string, n int) 
 	return c, nil
 }
 
+// checkColumns refuses columns that files of in lack, as a flag names them, before the vectors are read and built, which can take long. A
+// folder and a prepared collection, and JSON lines, are asked when they are read.
+func (in input) checkColumns(flag string, names []string) error {
+	if len(names) == 0 || in.folder != nil || in.isCollection() {
+		return nil
+	}
+	if err := columns.Check(in.paths(), names, in.columnOptions()); err != nil {
+		return fmt.Errorf("--%s: %w", flag, in.named(err))
+	}
+	return nil
+}
+
 // columnOptions say how columns of files are read.
 func (in input) columnOptions() *columns.ReadOptions {
 	opt := &columns.ReadOptions{Budget: in.budget()}

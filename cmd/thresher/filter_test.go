@@ -214,3 +214,22 @@ func TestPartitionColumns(t *testing.T) {
 		}
 	}
 }
+
+// TestColumnsCheckedFirst: a column that a flag names and a file lacks is found before the vectors are read, and so before the fault in the
+// last of them.
+func TestColumnsCheckedFirst(t *testing.T) {
+	t.Chdir(t.TempDir())
+	clitest.WriteFile(t, ".", "v.csv", []byte("d0,d1,year\n1,0,3\n0,1,4\nnan,1,5\n"))
+	clitest.WriteFile(t, ".", "q.csv", []byte("d0,d1\n1,0\n"))
+	clitest.WriteFile(t, ".", "a.jsonl", []byte(`{"query":0,"ids":[0]}`+"\n"))
+	filter := []string{"--filter", "nope > 3"}
+	for _, c := range [][]string{
+		append([]string{"search", "--queries", "q.csv", "--out", "o.jsonl"}, filter...), append([]string{"truth", "--queries", "q.csv", "--out", "o.jsonl"}, filter...),
+		append([]string{"recall", "--queries", "q.csv", "--answers", "a.jsonl"}, filter...), append([]string{"verify", "--queries", "q.csv", "--answers", "a.jsonl"}, filter...),
+		append([]string{"graph", "-k", "1", "--out", "o.csv"}, filter...), append([]string{"pairs", "--min-score", "1", "--out", "o.csv"}, filter...),
+		append([]string{"report", "--queries", "q.csv", "--out", "o.html"}, filter...), {"report", "--queries", "q.csv", "--out", "o.html", "--show", "nope"},
+	} {
+		args := append(c, "--vectors", "v.csv", "--vectors-column", "d*", "--metric", "ip")
+		thresher(t, args...).WantError(t, c[len(c)-2]+": v.csv", `no column "nope"`)
+	}
+}

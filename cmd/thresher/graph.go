@@ -110,6 +110,9 @@ func (a *app) runGraph(ctx context.Context, f *graphFlags) (err error) {
 	}
 	defer s.in.atoms.remove()
 	s.in.atoms.except = f.filter.columns()
+	if err := s.in.atoms.checkColumns("filter", f.filter.columns()); err != nil {
+		return err
+	}
 	s.in.queries = s.in.atoms
 	g := &graphSearch{search: s, flags: f}
 	if err := g.prepare(ctx); err != nil {

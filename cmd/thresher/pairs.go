@@ -158,6 +158,9 @@ func (a *app) runPairs(ctx context.Context, f *pairsFlags) (err error) {
 	}
 	defer p.in.atoms.remove()
 	p.in.atoms.ids, p.in.atoms.except = f.ids, f.filter.columns()
+	if err := p.in.atoms.checkColumns("filter", f.filter.columns()); err != nil {
+		return err
+	}
 	if f.with != "" {
 		if p.in.with, err = a.openVectors(ctx, "with", f.with); err != nil {
 			return err

@@ -156,6 +156,9 @@ func (a *app) runRecall(ctx context.Context, f *recallFlags) (err error) {
 	if err := r.fit(); err != nil {
 		return err
 	}
+	if err := r.vectors.checkColumns("filter", f.filter.columns()); err != nil {
+		return err
+	}
 	if r.answersIn, err = r.answers(ctx, a, f.answers); err != nil {
 		return err
 	}

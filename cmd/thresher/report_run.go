@@ -52,6 +52,14 @@ func (a *app) runReport(ctx context.Context, f *reportFlags) (err error) {
 	if err := r.fit(); err != nil {
 		return err
 	}
+	if err := r.vectors.checkColumns("filter", f.filter.columns()); err != nil {
+		return err
+	}
+	if f.show != "" {
+		if err := r.vectors.checkColumns("show", []string{f.show}); err != nil {
+			return err
+		}
+	}
 	if size, dim := f.width*f.height*f.depth, r.rows.Dim(); f.pixels != "" && size != dim {
 		return fmt.Errorf("--pixels %s: %d values, and the vectors of %s have %d", f.pixels, size, vectors.name, dim)
 	}

@@ -131,10 +131,10 @@ func (s *shownRows) imageOf(text string) (string, error) {
 	}
 	info, err := os.Stat(path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "", nil // a title may end so
-	case err != nil:
+	case errors.Is(err, fs.ErrPermission):
 		return "", fmt.Errorf("--show: %w", err)
+	case err != nil:
+		return "", nil // a title may end so, also one that can be no name of a file
 	case !info.Mode().IsRegular() || info.Size() > maxImage:
 		return "", nil
 	}

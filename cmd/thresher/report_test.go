@@ -166,6 +166,13 @@ func TestReportShows(t *testing.T) {
 			t.Errorf("the page lacks %s", want)
 		}
 	}
+	// a text that ends as names of images do, and can be the name of no file
+	long := strings.Repeat("x", 5000) + ".png"
+	titled := clitest.WriteFile(t, dir, "o.jsonl", []byte(`{"vector":[1,0],"title":"`+long+`"}`+"\n"+`{"vector":[0,1],"title":"a\u0000.png"}`+"\n"))
+	f = reportOf(t, "--vectors", titled, "--metric", "ip", "--queries", titled, "--answers", clitest.WriteFile(t, dir, "o.json", []byte("[[1],[0]]")), "--show", "title")
+	if m := f.Answers[0].Missed; len(m) != 2 || !strings.HasPrefix(m[0].Shown.Text, "xxx") && !strings.HasPrefix(m[1].Shown.Text, "xxx") {
+		t.Errorf("%+v", m)
+	}
 	reportOf(t, append(files, "--pixels", "2x2", "--out", out, "--overwrite")...)
 	if page, err = os.ReadFile(out); err != nil || strings.Count(string(page), "data:image/png") != 3 {
 		t.Errorf("%d pictures, want one of the query, the vector missed and that in its place: %v", strings.Count(string(page), "data:image/png"), err)

@@ -288,6 +288,9 @@ func (a *app) runSearch(ctx context.Context, f *searchFlags) (err error) {
 	if queries.Len() == 0 {
 		return fmt.Errorf("%s: no queries", s.in.queries.name)
 	}
+	if err := s.in.atoms.checkColumns("filter", f.filter.columns()); err != nil {
+		return err
+	}
 	if err := s.divideQueries(ctx, queries); err != nil {
 		return err
 	}

@@ -179,6 +179,9 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 		return err
 	}
 	defer in.close()
+	if err := in.vectors.checkColumns("filter", f.filter.columns()); err != nil {
+		return err
+	}
 	v := &verification{app: a, flags: f, inAtoms: in.vectors}
 	v.report.QueryColumns = dataset.LayoutOf(in.rows).String()
 	if v.in, err = in.answers(ctx, a, f.answers); err != nil {
