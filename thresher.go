@@ -182,20 +182,32 @@ func openFetched(ctx context.Context, name string, o Options) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
+	x, err := openFound(ctx, name, found, o)
+	if err == nil || !strings.HasSuffix(found.Path, collectionSuffix) {
+		return x, fetch.Renamed(err, found.URLs)
+	}
+	again, err := cache.FetchAgain(ctx, name, found, err)
+	if err != nil {
+		return nil, fetch.Renamed(err, found.URLs)
+	}
+	x, err = openFound(ctx, name, again, o)
+	return x, fetch.Renamed(err, again.URLs)
+}
+
+// openFound opens what was found at URLs.
+func openFound(ctx context.Context, name string, found *fetch.Set, o Options) (*Index, error) {
 	shown := fetch.Shown(name)
 	switch {
 	case found.Files == nil:
 		return nil, fmt.Errorf("%s: is a folder of vectors that change, which Open does not read", shown)
 	case found.Path != "" && strings.HasSuffix(found.Path, collectionSuffix):
-		x, err := openPrepared(ctx, found.Path, o)
-		return x, fetch.Renamed(err, found.URLs)
+		return openPrepared(ctx, found.Path, o)
 	}
 	set, err := dataset.FileSetOf(shown, found.Files)
 	if err != nil {
-		return nil, fetch.Renamed(err, found.URLs)
+		return nil, err
 	}
-	x, err := openVectors(ctx, set, o)
-	return x, fetch.Renamed(err, found.URLs)
+	return openVectors(ctx, set, o)
 }
 
 // collectionSuffix ends the names of prepared vectors.

@@ -36,6 +36,8 @@ type Config struct {
 	ReadLimit int64
 	// Cache is the folder that files at URLs are fetched to; "" is that of the user.
 	Cache string
+	// CacheLimit is how many bytes the cache has at most after a command, beside what is in use; 0 is no limit.
+	CacheLimit int64
 	// Kernels names the instruction set of the CPU backend: auto, generic, avx2, avx512 or neon.
 	Kernels string
 	// Costs selects the planner's cost table: auto, builtin, or a file.

@@ -51,7 +51,7 @@ func TestDefaultsAreValid(t *testing.T) {
 	want := map[string]any{
 		"method": "auto", "metric": "", "basis": "auto", "backend": "auto", "device": "one", "k": 10, "delta": .01, "epsilon": 0.,
 		"sigma": "range", "beta": "1", "sampling": "", "bins": "30", "union": "corrected", "warm": "0",
-		"seed": uint64(1), "threads": 0, "chunk": 1024, "dense_limit": "1GiB", "read_limit": "0", "cache": "", "kernels": "auto", "costs": "auto", "log.level": "warn", "log.format": "text",
+		"seed": uint64(1), "threads": 0, "chunk": 1024, "dense_limit": "1GiB", "read_limit": "0", "cache": "", "cache_limit": "0", "kernels": "auto", "costs": "auto", "log.level": "warn", "log.format": "text",
 
 		"listen": "127.0.0.1:8080", "grpc.listen": "", "data": "thresher-data", "read_only": false, "collection": "", "roots": "", "tls.cert": "", "tls.key": "", "tokens": "", "insecure": false,
 		"cors.origins": "", "metrics.open": false, "metrics.collections": 100,

@@ -95,6 +95,7 @@ func settings() []setting {
 		size("dense_limit", "1GiB", "greatest size to which a sparse matrix of a file of vectors is written out as float32", 1, func(c *Config) *int64 { return &c.DenseLimit }),
 		size("read_limit", "0", "greatest size of what is decoded as a whole of a file: a page, a record batch, all ids; a line may have a 16th of it; 0 = 4 GiB, or 16 times the file if that is more; of the server a quarter of limits.memory", 0, func(c *Config) *int64 { return &c.ReadLimit }),
 		word("cache", "folder", "", "folder that files of s3://, gs:// and https:// are fetched to, and used again from; empty = thresher/objects in the cache of the user", func(c *Config) *string { return &c.Cache }),
+		size("cache_limit", "0", "size of the cache from which on a command, before it ends, removes what was used the longest ago; what a process uses stays; 0 = none", 0, func(c *Config) *int64 { return &c.CacheLimit }),
 		name("kernels", "auto", "instruction set of the cpu backend", func(c *Config) *string { return &c.Kernels }),
 		name("costs", "auto", "cost table for comparing plans: auto = measured once on this machine and cached; builtin = by kernels and the maker of the processor; or a file written by bench --calibrate --json", func(c *Config) *string { return &c.Costs }),
 		{

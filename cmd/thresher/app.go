@@ -17,8 +17,9 @@ type app struct {
 	*cli.App
 	// reading are the flags by which files of vectors are read.
 	reading readingFlags
-	// fetched are the URLs of what was fetched, by its paths.
+	// fetched are the URLs of what was fetched, by its paths, and caches keep it there until the command ends.
 	fetched map[string]string
+	caches  []*fetch.Cache
 }
 
 // newApp returns an app with these streams that knows the names of methods and metrics.
@@ -33,6 +34,7 @@ func newApp(in io.Reader, out, errw io.Writer) *app {
 // run executes the command line and returns the exit code.
 func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) int {
 	a := newApp(in, out, errw)
+	defer a.closeCaches(ctx)
 	return a.Run(ctx, newRootCommand(a), args)
 }
 

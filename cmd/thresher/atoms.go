@@ -109,17 +109,23 @@ func (a *app) loadAtoms(ctx context.Context, in input, opt *dataset.Options, o *
 		if opt.IDs != "" && !in.hasSavedIDs(opt.IDs) || opt.Column != "" {
 			return nil, fmt.Errorf("%s: a prepared collection has no columns to choose from", in.name)
 		}
-		c, err := collection.Open(in.path)
-		if err != nil {
+		var c *collection.Collection
+		var names *dataset.IDs
+		var column string
+		if err := in.retried(ctx, func() (err error) {
+			if c, err = collection.Open(in.path); err != nil {
+				return err
+			}
+			if names, column, err = in.savedIDs(c.N); err != nil {
+				err = errors.Join(err, c.Close())
+			}
+			return err
+		}); err != nil {
 			return nil, err
 		}
 		if err := a.agrees(in, c); err != nil {
 			c.Close()
 			return nil, err
-		}
-		names, column, err := in.savedIDs(c.N)
-		if err != nil {
-			return nil, errors.Join(err, c.Close())
 		}
 		made := atomsOf(c)
 		made.names, made.idColumn, made.load = names, column, time.Since(begun)

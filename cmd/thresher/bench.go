@@ -77,7 +77,7 @@ normal-custom (arXiv 2212.07551).`,
 	fs.BoolVar(&f.plans, "plans", false, "time the ladders that the planner chooses from")
 	fs.BoolVar(&f.calibrate, "calibrate", false, "measure the costs that the planner compares plans by")
 	fs.BoolVar(&f.json, "json", false, "one JSON object for each row on stdout")
-	addSettings(cmd, append(batch.PublishedNames(), "metric", "delta", "seed", "threads", "backend", "device", "dense_limit", "read_limit", "cache", "kernels", "costs")...)
+	addSettings(cmd, append(batch.PublishedNames(), "metric", "delta", "seed", "threads", "backend", "device", "dense_limit", "read_limit", "cache", "cache_limit", "kernels", "costs")...)
 	fs.Lookup("backend").Usage += autoIsCPU
 	return cmd
 }

@@ -54,7 +54,7 @@ of --dtype, and the columns of --columns.`,
 	cmd.Flags().BoolVar(&f.force, "overwrite", false, "overwrite the output")
 	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON object on stdout")
 	f.dtype.add(cmd.Flags())
-	addSettings(cmd, "metric", "basis", "seed", "threads", "dense_limit", "read_limit", "cache")
+	addSettings(cmd, "metric", "basis", "seed", "threads", "dense_limit", "read_limit", "cache", "cache_limit")
 	return cmd
 }
 

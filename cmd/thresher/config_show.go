@@ -13,7 +13,7 @@ import (
 
 // searchSettings lists the keys of searches.
 func searchSettings() []string {
-	return []string{"method", "metric", "basis", "backend", "device", "k", "delta", "epsilon", "seed", "threads", "chunk", "dense_limit", "read_limit", "cache", "kernels", "costs"}
+	return []string{"method", "metric", "basis", "backend", "device", "k", "delta", "epsilon", "seed", "threads", "chunk", "dense_limit", "read_limit", "cache", "cache_limit", "kernels", "costs"}
 }
 
 func newConfigCommand(a *app) *cobra.Command {

@@ -15,7 +15,7 @@ var flagHeadings = cli.Headings{
 	cli.SpeedFlags: `threads backend device kernels costs chunk way deadline memory coalesce-queries coalesce-window
 		batches-chunk batches-concurrency`,
 	cli.PublishedFlags: `sigma beta sampling bins union warm`,
-	cli.ExpertFlags: `seed basis dtype read-limit dense-limit cache calibrate count plans pulls repeats parent interval patience
+	cli.ExpertFlags: `seed basis dtype read-limit dense-limit cache cache-limit calibrate count plans pulls repeats parent interval patience
 		batches-keep drain-lame-duck drain-timeout files-keep limits- slates-keep slates-kept slates-memory timeouts-body timeouts-header
 		timeouts-idle timeouts-search tournaments-keep tournaments-memory turns-length`,
 }

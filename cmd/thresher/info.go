@@ -92,7 +92,7 @@ func newInfoCommand(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&answers, "answers", false, "the file holds answers, in a form that verify reads; it is read to its end")
 	cmd.Flags().StringVar(&column, vectorsColumnFlag, "", columnHelp("the vectors"))
 	a.reading.add(cmd.Flags())
-	addSettings(cmd, "dense_limit", "read_limit", "cache")
+	addSettings(cmd, "dense_limit", "read_limit", "cache", "cache_limit")
 	return cmd
 }
 

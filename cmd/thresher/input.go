@@ -28,15 +28,17 @@ const collectionSuffix = ".thresher"
 // input is a file of vectors named on the command line. Standard input and pipes are copied
 // to a temporary file, because inputs are read more than once.
 type input struct {
-	path   string   // the file to open
-	name   string   // as shown in messages
-	files  []string // that path stands for, if these are several
-	temp   bool
-	urls   map[string]string // those of the files that were fetched, by their paths
-	folder *vectorsFolder    // that path is, if it is a folder of vectors that change
-	walked bool              // its segments are searched where they lie
-	flag   string            // that named it
-	header string            // "yes" or "no" of --header, or ""
+	path  string   // the file to open
+	name  string   // as shown in messages
+	files []string // that path stands for, if these are several
+	temp  bool
+	urls  map[string]string // those of the files that were fetched, by their paths
+	// refetch, of what was fetched, replaces copies that turn out to be damaged; or it returns the error that reading them gave.
+	refetch func(ctx context.Context, err error) error
+	folder  *vectorsFolder // that path is, if it is a folder of vectors that change
+	walked  bool           // its segments are searched where they lie
+	flag    string         // that named it
+	header  string         // "yes" or "no" of --header, or ""
 	// denseLimit is the greatest size to which a sparse matrix is written out.
 	denseLimit int64
 	// readLimit is about how much is decoded as a whole, 0 for the default.

@@ -76,7 +76,7 @@ the vectors of the left one are read as a stream. docs/join.md has examples.`,
 	fs.BoolVar(&f.resume, "resume", false, "continue a run that was killed; keeps FILE.progress at the end, so that the same command, given again, finds that all is done")
 	fs.BoolVar(&f.force, "overwrite", false, "overwrite outputs")
 	fs.BoolVar(&f.json, "json", false, "summary as one JSON object on stdout")
-	addSettings(cmd, "k", "method", "metric", "delta", "seed", "threads", "chunk", "dense_limit", "read_limit", "cache", "kernels")
+	addSettings(cmd, "k", "method", "metric", "delta", "seed", "threads", "chunk", "dense_limit", "read_limit", "cache", "cache_limit", "kernels")
 	refusePublishedFlags(cmd)
 	fs.Lookup("method").DefValue = certainByDefault
 	fs.Lookup("method").Usage = "how to search (" + strings.Join(joinMethods(), ", ") + ")"

@@ -86,7 +86,7 @@ with a greater --max-pairs continues it, as after a kill.`,
 	fs.BoolVar(&f.resume, "resume", false, "continue a run that was killed; keeps FILE.progress at the end, so that the same command, given again, finds that all is done")
 	fs.BoolVar(&f.force, "overwrite", false, "overwrite outputs")
 	fs.BoolVar(&f.json, "json", false, "summary as one JSON object on stdout")
-	addSettings(cmd, "method", "metric", "basis", "backend", "device", "delta", "seed", "threads", "chunk", "dense_limit", "read_limit", "cache", "kernels", "costs")
+	addSettings(cmd, "method", "metric", "basis", "backend", "device", "delta", "seed", "threads", "chunk", "dense_limit", "read_limit", "cache", "cache_limit", "kernels", "costs")
 	refusePublishedFlags(cmd)
 	fs.Lookup("method").DefValue = certainByDefault
 	fs.Lookup("chunk").Usage = "most rows that are compared with the vectors together"

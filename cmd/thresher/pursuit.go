@@ -69,7 +69,7 @@ coordinate of the residual and one of a vector, each divided by the vector's len
 	fs.BoolVar(&f.resume, "resume", false, "continue a run that was killed; keeps FILE.progress at the end, so that the same command, given again, finds that all is done")
 	fs.BoolVar(&f.force, "overwrite", false, "overwrite the output")
 	fs.BoolVar(&f.json, "json", false, "summary as one JSON object on stdout")
-	addSettings(cmd, append(batch.PublishedNames(), "method", "basis", "backend", "device", "delta", "seed", "threads", "chunk", "dense_limit", "read_limit", "cache", "kernels", "costs")...)
+	addSettings(cmd, append(batch.PublishedNames(), "method", "basis", "backend", "device", "delta", "seed", "threads", "chunk", "dense_limit", "read_limit", "cache", "cache_limit", "kernels", "costs")...)
 	fs.Lookup("method").DefValue = certainByDefault
 	fs.Lookup("chunk").Usage = "most signals that are pursued together"
 	return cmd

@@ -55,7 +55,7 @@ numbers become the ids.`,
 	cmd.Flags().StringVar(&column, vectorsColumnFlag, "", columnHelp("the vectors"))
 	cmd.Flags().StringVar(&ids, "ids", "", "`column` of the vectors' ids (default: the column id, if there is one)")
 	a.reading.add(cmd.Flags())
-	addSettings(cmd, "threads", "dense_limit", "read_limit", "cache")
+	addSettings(cmd, "threads", "dense_limit", "read_limit", "cache", "cache_limit")
 	return cmd
 }
 

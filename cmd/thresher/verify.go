@@ -99,7 +99,7 @@ lack the same vector once.`,
 	fs.BoolVar(&f.ignoreScores, "ignore-scores", false, "check only which vectors were returned, not their scores")
 	fs.BoolVar(&f.strictDelta, "strict-delta", false, "exit code 1 for any wrong answer, though delta allows some")
 	fs.BoolVar(&f.json, "json", false, "report as one JSON object on stdout")
-	addSettings(cmd, "metric", "delta", "epsilon", "seed", "threads", "chunk", "dense_limit", "read_limit", "cache")
+	addSettings(cmd, "metric", "delta", "epsilon", "seed", "threads", "chunk", "dense_limit", "read_limit", "cache", "cache_limit")
 	refusePublishedFlags(cmd)
 	fs.Lookup("delta").Usage = "the greatest that certificates may grant (default: any); without certificates, that of the answers' --guarantee (0.01)"
 	fs.Lookup("epsilon").Usage = "the greatest that certificates may grant, in score units (default: any); without certificates, that of the answers (0)"
@@ -250,12 +250,17 @@ func (v *verification) loadOracle(ctx context.Context, in input, dim int, querie
 		if v.flags.ids != "" && !in.hasSavedIDs(v.flags.ids) {
 			return nil, fmt.Errorf("--ids %s: %s is a prepared collection, which has no ids; name the file of vectors that it was built from", v.flags.ids, in.name)
 		}
-		c, err := collection.Open(in.path)
-		if err != nil {
+		var c *collection.Collection
+		if err := in.retried(ctx, func() (err error) {
+			if c, err = collection.Open(in.path); err != nil {
+				return err
+			}
+			if v.atoms.names, v.atoms.found, err = in.savedIDs(c.N); err != nil {
+				err = errors.Join(err, c.Close())
+			}
+			return err
+		}); err != nil {
 			return nil, err
-		}
-		if v.atoms.names, v.atoms.found, err = in.savedIDs(c.N); err != nil {
-			return nil, errors.Join(err, c.Close())
 		}
 		have, free = c.Dim, c.Close
 		if c.Float64() {

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"os"
 	"path"
@@ -44,6 +43,9 @@ type Cache struct {
 
 	opening sync.Mutex
 	sources map[string]source // by the kinds of locations
+
+	holding sync.Mutex
+	held    *os.File // names the entries that are not evicted until Close; nil for none
 }
 
 // Default returns the folder of the user's cache.
@@ -77,8 +79,9 @@ func Open(o Options) (*Cache, error) {
 	return c, nil
 }
 
-// Close closes idle connections. Files stay.
+// Close closes idle connections. Files stay, and what was fetched may be evicted from now on.
 func (c *Cache) Close() {
+	c.release()
 	if t, ok := c.transport.(interface{ CloseIdleConnections() }); ok {
 		t.CloseIdleConnections()
 	}
@@ -175,6 +178,8 @@ type state struct {
 	Fetched *time.Time `json:"fetched,omitempty"` // nil until all files are there
 	// Digest is that of the bytes, if the stores state no tags that promise the same.
 	Digest string `json:"digest,omitempty"`
+	// Files are as they arrived; nil in caches of former versions.
+	Files []arrived `json:"files,omitempty"`
 }
 
 // at returns the path of a file of an entry.
@@ -194,7 +199,15 @@ func (c *Cache) isWhole(e *cached) bool {
 	if err != nil || s.Fetched == nil || s.Digest == "" && !e.strong() {
 		return false
 	}
-	return !slices.ContainsFunc(e.files, func(f member) bool { return !f.isAt(c.at(e, f.name)) })
+	was := s.arrivals()
+	return !slices.ContainsFunc(e.files, func(f member) bool {
+		path := c.at(e, f.name)
+		if was == nil {
+			return !f.isAt(path)
+		}
+		a, ok := was[f.name]
+		return !ok || !a.isAt(path)
+	})
 }
 
 // isAt reports whether the file is at path, where it is put once it is whole.
@@ -205,6 +218,9 @@ func (f *member) isAt(path string) bool {
 
 // fetch fetches what is not there yet of entries, at most atOnce of them at a time.
 func (c *Cache) fetch(ctx context.Context, entries []*cached) error {
+	if err := c.hold(ctx, entries); err != nil {
+		return err
+	}
 	p := &arrivals{report: c.o.Progress}
 	var missing []*cached
 	for _, e := range entries {
@@ -255,23 +271,40 @@ func (c *Cache) fetchEntry(ctx context.Context, e *cached, p *arrivals) (err err
 		}
 		return nil
 	}
-	var done state
+	before, _ := c.stateOf(e.id) // there may be none
+	done := state{Files: before.Files}
 	for _, f := range e.files {
 		done.URLs = append(done.URLs, f.shown)
 	}
+	was := before.arrivals()
 	if err := c.putState(e, done); err != nil { // so that what is left of it is known, whatever comes
 		return err
 	}
+	files := make([]arrived, len(e.files))
 	group, within := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
 	for i := range e.files {
-		group.Go(func() error { return e.files[i].fetch(within, c.at(e, e.files[i].name), p) })
+		group.Go(func() error {
+			f := &e.files[i]
+			path := c.at(e, f.name)
+			if a, ok := was[f.name]; ok {
+				if err := a.removeChanged(within, path); err != nil {
+					return err
+				}
+			}
+			err := f.fetch(within, path, p)
+			if err == nil {
+				files[i], err = arrivedAt(within, f.name, path)
+			}
+			return err
+		})
 	}
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	for _, f := range e.files {
-		done.Bytes += max(f.size, 0)
+	done.Files = files
+	for _, f := range files {
+		done.Bytes += f.Bytes
 	}
 	if !e.strong() {
 		if done.Digest, err = c.digest(ctx, e); err != nil {
@@ -381,39 +414,6 @@ func localName(name string) string {
 	return strings.Join(parts, "/")
 }
 
-// RemoveOthers removes the former versions of a collection from the cache, as far as no process fetches them. What reads them goes
-// on where files can be removed while they are open.
-func (c *Cache) RemoveOthers(of *Set) error {
-	if of.Entry == "" {
-		return nil
-	}
-	own, err := c.stateOf(of.Entry)
-	if err != nil {
-		return err
-	}
-	all, err := os.ReadDir(c.folder)
-	if err != nil {
-		return err
-	}
-	var failed error
-	for _, e := range all {
-		other, err := c.stateOf(e.Name())
-		if e.Name() == of.Entry || err != nil || len(other.URLs) == 0 || other.URLs[0] != own.URLs[0] {
-			continue // of others
-		}
-		failed = errors.Join(failed, c.removeEntry(e.Name()))
-	}
-	return failed
-}
-
-// Remove removes what Fetch returned, of one collection, from the cache, unless a process fetches it: it is damaged, or not wanted.
-func (c *Cache) Remove(s *Set) error {
-	if s.Entry == "" {
-		return nil
-	}
-	return c.removeEntry(s.Entry)
-}
-
 // stateOf reads what an entry says of itself.
 func (c *Cache) stateOf(id string) (s state, err error) {
 	text, err := os.ReadFile(filepath.Join(c.folder, id, stateName))
@@ -421,21 +421,4 @@ func (c *Cache) stateOf(id string) (s state, err error) {
 		return s, err
 	}
 	return s, json.Unmarshal(text, &s)
-}
-
-// removeEntry removes an entry unless a process holds its lock.
-func (c *Cache) removeEntry(id string) error {
-	dir := filepath.Join(c.folder, id)
-	lock, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	defer lock.Close()
-	if taken, err := filelock.Try(lock); err != nil || !taken {
-		return err
-	}
-	if err := os.Remove(filepath.Join(dir, stateName)); err != nil && !errors.Is(err, fs.ErrNotExist) { // so that nobody takes the rest for whole
-		return err
-	}
-	return os.RemoveAll(dir)
 }

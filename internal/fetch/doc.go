@@ -16,5 +16,10 @@
 // the store still has the same version. An entry says from its beginning which URLs it is of, so that former versions can
 // be removed, begun or whole.
 //
-// The cache has no limit of its own. Any entry may be deleted while nobody reads it.
+// An entry notes the size, time and CRC-32C of each file that arrived. One whose size or time is another is compared when the
+// entry is used next, and fetched again if its bytes differ; FetchAgain compares all of them after a file could not be read.
+//
+// The cache has no limit of its own. Evict brings it to one: each open Cache names the entries that it has fetched or found in a
+// file that it holds locked, and others may go, those first that were used the longest ago. Any entry may be deleted by hand
+// while nobody reads it.
 package fetch

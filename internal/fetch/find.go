@@ -336,7 +336,8 @@ func (c *Cache) fetchWhole(ctx context.Context, e *cached, path, version string)
 	}
 	err = other()
 	if !set.Kept {
-		err = errors.Join(err, c.removeEntry(e.id))
+		_, failed := c.removeEntry(e.id)
+		err = errors.Join(err, failed)
 	}
 	return nil, err
 }

@@ -13,9 +13,15 @@ const retry = 5 * time.Millisecond
 
 // Wait locks f as soon as no other open file holds the lock. If ctx ends first it returns
 // ctx.Err().
-func Wait(ctx context.Context, f *os.File) error {
+func Wait(ctx context.Context, f *os.File) error { return wait(ctx, f, Try) }
+
+// Share locks f as soon as no other open file holds the lock for itself alone: those that share it hold it
+// together, and Try and Wait fail and wait while they do. If ctx ends first it returns ctx.Err().
+func Share(ctx context.Context, f *os.File) error { return wait(ctx, f, tryShared) }
+
+func wait(ctx context.Context, f *os.File, try func(*os.File) (bool, error)) error {
 	for {
-		taken, err := Try(f)
+		taken, err := try(f)
 		if taken || err != nil {
 			return err
 		}

@@ -54,3 +54,42 @@ func TestOneHolderAtATime(t *testing.T) {
 		t.Errorf("a closed file: %v, %v", taken, err)
 	}
 }
+
+func TestSharedLock(t *testing.T) {
+	if !Supported {
+		t.Skip("no locks on this system")
+	}
+	dir := t.TempDir()
+	var open [3]*os.File
+	for i := range open {
+		f, err := os.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		open[i] = f
+	}
+	for _, f := range open[:2] {
+		if err := Share(t.Context(), f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if taken, err := Try(open[2]); taken || err != nil {
+		t.Fatalf("a holder beside two that share: %v, %v", taken, err)
+	}
+	open[0].Close()
+	open[1].Close()
+	if taken, err := Try(open[2]); !taken || err != nil {
+		t.Fatalf("freed: %v, %v", taken, err)
+	}
+	other, err := os.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := Share(ended, other); !errors.Is(err, context.Canceled) {
+		t.Fatalf("shared beside a holder: %v", err)
+	}
+}
