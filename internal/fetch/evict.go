@@ -3,6 +3,7 @@ package fetch
 import (
 	"cmp"
 	"context"
+	"encoding/hex"
 	"errors"
 	"io/fs"
 	"os"
@@ -151,6 +152,12 @@ func usedBy(dir string) (map[string]bool, error) {
 	return used, nil
 }
 
+// isEntry reports whether a name is one that newEntry gives: a cache may lie in a folder that has something else, too.
+func isEntry(name string) bool {
+	b, err := hex.DecodeString(name)
+	return err == nil && len(b) == 16
+}
+
 // keptEntry is an entry that can be evicted.
 type keptEntry struct {
 	id    string
@@ -166,8 +173,12 @@ func (c *Cache) kept() (all []keptEntry, total int64, err error) {
 		return nil, 0, err
 	}
 	for _, name := range names {
-		if id := name.Name(); strings.HasSuffix(id, goneSuffix) {
-			err = errors.Join(err, os.RemoveAll(filepath.Join(c.folder, id)))
+		id, gone := strings.CutSuffix(name.Name(), goneSuffix)
+		if !isEntry(id) {
+			continue
+		}
+		if gone {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(c.folder, name.Name())))
 			continue
 		}
 		info, failed := os.Stat(filepath.Join(c.folder, name.Name(), stateName))
@@ -211,7 +222,7 @@ func (c *Cache) RemoveOthers(of *Set) error {
 	}
 	var failed error
 	for _, e := range all {
-		if strings.HasSuffix(e.Name(), goneSuffix) {
+		if id, gone := strings.CutSuffix(e.Name(), goneSuffix); gone && isEntry(id) {
 			failed = errors.Join(failed, os.RemoveAll(filepath.Join(c.folder, e.Name())))
 			continue
 		}

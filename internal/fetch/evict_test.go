@@ -91,8 +91,11 @@ func TestEvictionOfWhatIsBegun(t *testing.T) {
 	set := fetched(t, c, "s3://box/a.csv")
 	c.Close()
 	entry := filepath.Dir(filepath.Dir(set.Path))
-	if err := os.Mkdir(entry+"x"+goneSuffix, 0o700); err != nil {
-		t.Fatal(err)
+	foreign := filepath.Join(c.Folder(), "own"+goneSuffix)
+	for _, dir := range []string{entry + goneSuffix, foreign} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
 	lock, err := os.Open(filepath.Join(entry, lockName))
 	if err != nil {
@@ -105,8 +108,8 @@ func TestEvictionOfWhatIsBegun(t *testing.T) {
 	if n, err := c.Evict(soon(t), 0); n != 0 || err != nil || !isThere(set.Path) && filelock.Supported {
 		t.Errorf("of what is fetched: %d, %v", n, err)
 	}
-	if isThere(entry + "x" + goneSuffix) {
-		t.Error("what was removed in part stays")
+	if isThere(entry+goneSuffix) || !isThere(foreign) {
+		t.Error("what was removed in part stays, or what is no entry is gone")
 	}
 }
 
