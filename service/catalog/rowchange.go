@@ -94,7 +94,8 @@ func (c *Catalog) settled(ctx context.Context, name, key string) (v *Version, er
 	return v, err
 }
 
-// changingVersion returns the ready version of a collection, in use, if it changes by rows or may become one that does; else nil.
+// changingVersion returns the ready version of a collection, in use, if it changes by rows or may become one that does; else nil. A
+// change under an idempotency key makes a version of a file: it and its answer become durable together, so that none is made twice.
 func (c *Catalog) changingVersion(ctx context.Context, name, key string) (*Version, error) {
 	c.mu.Lock()
 	unknown := c.entries[name] == nil
@@ -103,7 +104,7 @@ func (c *Catalog) changingVersion(ctx context.Context, name, key string) (*Versi
 		return nil, nil
 	}
 	v, err := c.settled(ctx, name, key)
-	if err != nil || v.Changes() || v.o.mayBecomeFolder() == nil {
+	if err != nil || v.Changes() || key == "" && v.o.mayBecomeFolder() == nil {
 		return v, err
 	}
 	v.Release()
