@@ -211,7 +211,8 @@ func (f *full) build(ctx context.Context) error {
 	if err := isFull(got); err != nil {
 		return err
 	}
-	if got, err = f.call(ctx, "POST", "/v1/collections/kept/rows?wait=true", more.body("")); err != nil {
+	// Under a key rows make a version, whose file has no room.
+	if got, err = f.call(ctx, "POST", "/v1/collections/kept/rows?wait=true", more.body("append that needs room")); err != nil {
 		return err
 	}
 	if err := isFull(got); err != nil {
@@ -232,7 +233,7 @@ func (f *full) build(ctx context.Context) error {
 	if err := f.answers(ctx, "large", more); err != nil {
 		return err
 	}
-	if got, err = f.call(ctx, "POST", "/v1/collections/kept/rows?wait=true", more.body("")); err != nil {
+	if got, err = f.call(ctx, "POST", "/v1/collections/kept/rows?wait=true", more.body("append with room")); err != nil {
 		return err
 	}
 	if err := got.into(nil, 200); err != nil {
