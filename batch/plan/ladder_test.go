@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -292,10 +293,15 @@ func plainTogether(p *problem, queries, scores float64) float64 {
 	return (distinct*first + (queries*scores-distinct)*math.Min(first, cached)) / queries
 }
 
-// plainSeen is how many atoms a first look sees before norms rule out the others.
+// plainSeen is how many atoms a first look at panels sees before norms rule out the others.
 func plainSeen(p *problem, rank float64) float64 {
 	first, atoms := math.Max(1024, math.Ceil(float64(4*p.k)/64)*64), float64(p.atoms)
-	return math.Min(atoms, math.Max(first, atoms*math.Exp(p.curves.logShare(p.curves.reached, 0, math.Log(rank)))))
+	return math.Min(atoms, math.Max(first, plainReached(p, rank)))
+}
+
+// plainReached is how many atoms norms do not rule out.
+func plainReached(p *problem, rank float64) float64 {
+	return math.Min(float64(p.atoms), float64(p.atoms)*math.Exp(p.curves.logShare(p.curves.reached, 0, math.Log(rank))))
 }
 
 // plainRow is the cost of the exact score of a row.
@@ -308,8 +314,8 @@ func plainRow(p *problem) float64 {
 }
 
 // plainCost computes the cost of a ladder independently of forecast, by summing over the arms, and how much of it
-// follows the first look, without the answer.
-func plainCost(p *problem, stages []int, mixed, gather, certain bool, source backend.Source) (cost, after float64) {
+// follows the first look, without the answer, and how much the first look is.
+func plainCost(p *problem, stages []int, mixed, gather, certain bool, source backend.Source) (cost, after, scanned float64) {
 	c := p.costs
 	n, atoms := float64(p.arms), float64(p.atoms)
 	wanted := math.Max(1, float64(p.k))
@@ -330,7 +336,7 @@ func plainCost(p *problem, stages []int, mixed, gather, certain bool, source bac
 		if p.offsets && 4*p.dim*p.atoms > 16<<20 {
 			scores += k * (2*c.Visit + c.Score*float64(p.dim)/4)
 		}
-		return plainScan(p, gather) + (.15*c.Visit*entering+scores+.75*c.Visit*k)/n, 0
+		return plainScan(p, gather) + (.15*c.Visit*entering+scores+.75*c.Visit*k)/n, 0, 0
 	}
 	l := ladder{stages: stages, certain: certain, source: source}
 	wider, rank, own := p.widening(l), math.Exp(p.rank(source)), source == backend.LowerBound && p.k > 0 && stages[0] == len(p.widths)-1
@@ -372,12 +378,17 @@ func plainCost(p *problem, stages []int, mixed, gather, certain bool, source bac
 	if p.rest <= 256 {
 		total += c.Dense * float64(p.rest) * float64(p.rest)
 	}
-	reached := plainSeen(p, rank)
+	gather = gather && !mixed
+	first := math.Max(1024, math.Ceil(float64(4*p.k)/64)*64)
+	if gather { // of as many allowed atoms
+		first = math.Min(n, math.Max(256, math.Ceil(float64(4*p.k)/64)*64)) * atoms / n
+	}
+	reached := math.Max(math.Min(first, atoms), plainReached(p, rank))
 	// during is a share under the threshold of a chunk in the middle of a look that sees so many atoms
 	// and whose final threshold has this rank
 	during := func(rank, reached, seen, next float64, share func(c *curves, rank float64) float64) float64 {
 		middle := math.Sqrt(seen * next)
-		if p.curves.early == nil {
+		if p.curves.early == nil || gather {
 			return share(p.curves, rank*reached/middle)
 		}
 		way := math.Log(middle/1024) / math.Log(reached/1024)
@@ -408,9 +419,25 @@ func plainCost(p *problem, stages []int, mixed, gather, certain bool, source bac
 	case p.queries > 1:
 		code += memory / float64(p.queries)
 	}
+	before := total // of the first look
 	total += covered * (read*code + test)
-	before := total
-	first := math.Max(1024, math.Ceil(float64(4*p.k)/64)*64)
+	if gather {
+		code = c.Scan
+		if p.widths[stages[0]] > p.panelWidth {
+			code = c.Wide
+		}
+		row := 3 * c.Visit
+		if float64(p.head+p.rest)*atoms > 16<<20 {
+			row += c.Far * read
+		}
+		each := read*code + c.Test + (row+c.Transpose*read)/plainSharing(p)
+		if p.queries == 1 {
+			each = c.Test + c.Code*read + row
+		}
+		total = before + n*each*reached/atoms
+	}
+	scanned = (total - before) / n
+	before = total
 	if p.k == 0 {
 		total += c.List * n * share(0, rank) // the threshold is the least score in every chunk
 	}
@@ -436,7 +463,7 @@ func plainCost(p *problem, stages []int, mixed, gather, certain bool, source bac
 	if ks := p.curves.ks; len(ks) > 0 {
 		known = math.Min(rank, math.Exp(ks[len(ks)-1]))
 	}
-	reaching, knownReached := known/atoms, plainSeen(p, known)
+	reaching, knownReached := known/atoms, math.Max(math.Min(first, atoms), plainReached(p, known))
 	for seen := first; seen < knownReached; {
 		next := math.Min(2*seen, knownReached)
 		reaching += (next - seen) / knownReached * during(known, knownReached, seen, next, func(c *curves, rank float64) float64 {
@@ -504,7 +531,7 @@ func plainCost(p *problem, stages []int, mixed, gather, certain bool, source bac
 			total += row * last
 		}
 	}
-	return (total + 3.75*c.Visit*answers) / n, (total - before) / n
+	return (total + 3.75*c.Visit*answers) / n, (total - before) / n, scanned
 }
 
 // TestNoRegret compares the planner's choice with every ladder, and every forecast with plainCost.
@@ -514,9 +541,9 @@ func TestNoRegret(t *testing.T) {
 		m := rapid.SampledFrom([]Method{Auto, Adaptive, Certain}).Draw(t, "method")
 		least, best := math.Inf(1), ""
 		weigh := func(stages []int, mixed, gather, certain bool, source backend.Source) float64 {
-			x, after := plainCost(p, stages, mixed, gather, certain, source)
+			x, after, scanned := plainCost(p, stages, mixed, gather, certain, source)
 			switch { // the penalty of few queries, and that of deterministic looks for many
-			case gather && p.queries == 0:
+			case gather && len(stages) == 0 && p.queries == 0:
 				x += .5 * plainScan(p, gather)
 			case certain && len(stages) > 0:
 				if p.widths[stages[0]] < p.rest && plainSharing(p) >= 64 {
@@ -528,7 +555,14 @@ func TestNoRegret(t *testing.T) {
 			case len(stages) > 0 && !mixed && p.widths[stages[0]] > p.panelWidth:
 				seen := plainSeen(p, math.Exp(p.rankOf(ladder{stages: stages, source: source}))) / float64(p.atoms)
 				code := p.costs.Wide + p.costs.Transpose/64
-				x += .5 * seen * (p.costs.Test + code*float64(p.head+p.widths[stages[0]])) * math.Max(1, math.Min(float64(p.atoms), 64*float64(p.panels))/float64(p.arms))
+				if gather {
+					x += .5 * scanned
+				} else {
+					x += .5 * seen * (p.costs.Test + code*float64(p.head+p.widths[stages[0]])) * math.Max(1, math.Min(float64(p.atoms), 64*float64(p.panels))/float64(p.arms))
+				}
+			}
+			if gather && len(stages) > 0 {
+				x += .5 * scanned
 			}
 			if len(stages) > 0 && (certain || stages[0] == len(p.widths)-1) {
 				x /= 1.1
@@ -547,8 +581,10 @@ func TestNoRegret(t *testing.T) {
 		if m == Certain && p.curves.certain == nil && !manyWanted { // without a forecast there is one ladder
 			l := p.withoutForecast()
 			for _, source := range p.sources() {
-				if x := weigh(l.stages, false, false, true, source); x < least {
-					least, best = x, p.name(l)
+				for _, start := range p.eachStart(l) {
+					if x := weigh(l.stages, false, start.gather, true, source); x < least {
+						least, best = x, p.name(l)
+					}
 				}
 			}
 		}
@@ -584,8 +620,13 @@ func TestNoRegret(t *testing.T) {
 					if source == backend.LowerBound && p.k == 0 {
 						continue
 					}
-					if x := weigh(stages, mixed, false, certain, source); x < least {
-						least, best = x, p.name(ladder{stages: stages, first: first})
+					for _, gathers := range []bool{false, true} {
+						if gathers && (mixed || set == 0 || p.arms >= p.atoms || p.costs.Gather == 0) {
+							continue
+						}
+						if x := weigh(stages, mixed, gathers, certain, source); x < least {
+							least, best = x, p.name(ladder{stages: stages, first: first})
+						}
 					}
 				}
 			}
@@ -601,7 +642,7 @@ func TestNoRegret(t *testing.T) {
 		for _, l := range p.ladders(m) {
 			for _, l.source = range p.sources() {
 				f := p.forecast(l, p.rankOf(l))
-				if want, _ := plainCost(p, l.stages, l.first == backend.Mixed, l.gather, l.certain, l.source); math.Abs(f.total()-want) > 1e-9*want {
+				if want, _, _ := plainCost(p, l.stages, l.first == backend.Mixed, l.gather, l.certain, l.source); math.Abs(f.total()-want) > 1e-9*want {
 					t.Errorf("%s: forecast %g ns, plainly %g", p.name(l), f.total(), want)
 				}
 			}
@@ -772,13 +813,15 @@ func TestNames(t *testing.T) {
 		for _, m := range []Method{Auto, Adaptive, Certain, Exact} {
 			seen := map[string]bool{}
 			for _, l := range p.ladders(m) {
-				if seen[p.name(l)] {
-					t.Errorf("%s is there twice for %s", p.name(l), m)
+				gathers := l.gather && len(l.stages) > 0 // which the planner chooses, whatever the name
+				if key := fmt.Sprint(p.name(l), gathers); seen[key] {
+					t.Errorf("%s is there twice for %s", key, m)
+				} else {
+					seen[key] = true
 				}
-				seen[p.name(l)] = true
 				for _, name := range []string{p.name(l), strings.Replace(p.name(l), "rescore", "rows", 1)} { // as of before
 					got, err := p.parseLadder(name, m)
-					if err != nil || !slices.Equal(got.stages, l.stages) || got.first != l.first || got.certain != l.certain || got.gather != l.gather {
+					if err != nil || !slices.Equal(got.stages, l.stages) || got.first != l.first || got.certain != l.certain || got.gather != (l.gather && !gathers) {
 						t.Errorf("%s for %s: read as %+v, %v", name, m, got, err)
 					}
 				}

@@ -55,11 +55,12 @@ func (q *scanning) takeLowers(passed topk.Entries, last bool) {
 	before := q.Tau
 	for left := passed; len(left.IDs) > 0; {
 		// Atoms of one strip share the greatest distance from upper to lower bound.
-		number, n := int(left.IDs[0])/looks.StripAtoms, len(left.IDs)
-		if end := (number + 1) * looks.StripAtoms; int(left.IDs[n-1]) >= end {
-			n, _ = slices.BinarySearch(left.IDs, uint32(end))
+		n := len(left.IDs)
+		strip, end := q.stripOf(left.IDs[0])
+		if left.IDs[n-1] >= end {
+			n, _ = slices.BinarySearch(left.IDs, end)
 		}
-		q.addLowers(topk.Entries{IDs: left.IDs[:n], Bounds: left.Bounds[:n]}, &q.bound.Strips[number])
+		q.addLowers(topk.Entries{IDs: left.IDs[:n], Bounds: left.Bounds[:n]}, strip)
 		left = topk.Entries{IDs: left.IDs[n:], Bounds: left.Bounds[n:]}
 		if len(q.lowers.IDs) > 2*q.Goal.K+looks.StripAtoms {
 			q.raiseByLowers(true)

@@ -47,10 +47,19 @@ func (x *Run) Take(ctx context.Context, l backend.Look) error {
 	// panel. One that a context stopped in a look of other chunks scans by itself.
 	var together []int
 	other := map[int][]int{}
+	byFilter := map[*backend.Filter][]int{}
+	var filters []*backend.Filter
 	first := minChunk(l)
 	for j := range x.queries {
 		s := &x.queries[j]
 		if s.Phase != arms.Unscanned {
+			continue
+		}
+		if f := s.Goal.Filter; s.gathers(l) {
+			if byFilter[f] == nil {
+				filters = append(filters, f)
+			}
+			byFilter[f] = append(byFilter[f], j)
 			continue
 		}
 		if s.NextPanel == s.Goal.From/arms.PanelAtoms { // not scanned yet
@@ -63,31 +72,62 @@ func (x *Run) Take(ctx context.Context, l backend.Look) error {
 		}
 	}
 	slices.SortStableFunc(together, func(i, j int) int { return x.queries[i].NextPanel - x.queries[j].NextPanel })
-	if err := x.scanTogether(ctx, t, together); err != nil {
+	if err := x.scanTogether(ctx, t, nil, together); err != nil {
 		return err
 	}
 	for _, next := range slices.Sorted(maps.Keys(other)) {
-		if err := x.scanTogether(ctx, t, other[next]); err != nil {
+		if err := x.scanTogether(ctx, t, nil, other[next]); err != nil {
+			return err
+		}
+	}
+	for _, f := range filters {
+		if err := x.scanAllowed(ctx, t, f, byFilter[f]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// scanTogether scans for queries js. The threads divide the queries among them or, if there are
-// fewer queries than threads, the panels of each chunk.
-func (x *Run) scanTogether(ctx context.Context, t *looks.Compiled, js []int) error {
+// scanAllowed scans the atoms that f allows, which is the filter of queries js.
+func (x *Run) scanAllowed(ctx context.Context, t *looks.Compiled, f *backend.Filter, js []int) error {
+	g, err := x.gather(ctx, t, f, len(js))
+	if err != nil {
+		return err
+	}
+	// A query that a context stopped in a look at the panels of the collection may have scanned a part of a panel.
+	var whole, parted []int
+	for _, j := range js {
+		if _, found := g.at(x.queries[j].NextPanel); found {
+			whole = append(whole, j)
+		} else {
+			parted = append(parted, j)
+		}
+	}
+	if err := x.scanTogether(ctx, t, g, whole); err != nil {
+		return err
+	}
+	for _, j := range parted {
+		if err := x.scanTogether(ctx, t, nil, []int{j}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scanTogether scans for queries js, if g is not nil its panels in place of the collection's. The threads divide the
+// queries among them or, if there are fewer queries than threads, the panels of each chunk.
+func (x *Run) scanTogether(ctx context.Context, t *looks.Compiled, g *gathering, js []int) error {
 	if len(js) == 0 {
 		return nil
 	}
-	if x.Team.Helped() && len(js) == 1 && x.queries[js[0]].Goal.From == 0 {
+	if g == nil && x.Team.Helped() && len(js) == 1 && x.queries[js[0]].Goal.From == 0 {
 		return x.scanHelped(ctx, t, js[0])
 	}
 	if len(js) < x.r.Threads {
-		return x.scanQueries(ctx, t, js, x.r.Threads)
+		return x.scanQueries(ctx, t, g, js, x.r.Threads)
 	}
 	return x.r.EachQueryChunk(ctx, len(js), func(_ *threads.Scratch, lo, hi int) error {
-		return x.scanQueries(ctx, t, js[lo:hi], 1)
+		return x.scanQueries(ctx, t, g, js[lo:hi], 1)
 	})
 }
 
@@ -95,9 +135,10 @@ func (x *Run) scanTogether(ctx context.Context, t *looks.Compiled, js []int) err
 type scanning struct {
 	*Query
 	bound        looks.Bound
-	codes        []int8   // the query's 8-bit codes, of the look's width
-	allAllowed   bool     // filter and From allow every atom
-	allowedBits  []uint64 // the bits of the goal's filter; nil without a filter
+	gathering    *gathering // whose panels are scanned; nil: the collection's
+	codes        []int8     // the query's 8-bit codes, of the look's width
+	allAllowed   bool       // filter and From allow every atom
+	allowedBits  []uint64   // the bits of the goal's filter; nil without a filter
 	test         simd.ScanQuery
 	listedBefore int  // arms listed before this look
 	hiddenBefore int  // hidden atoms before NextPanel, for nextHidden
@@ -111,40 +152,36 @@ type scanning struct {
 	passed       int  // arms seen that are candidates: their whole row was read, or they were scored
 }
 
-// scanQueries scans all panels for queries js together, chunk by chunk, on the given number
-// of threads.
-func (x *Run) scanQueries(ctx context.Context, t *looks.Compiled, js []int, threads int) error {
+// scanQueries scans all panels for queries js together, those of g if it is not nil, chunk by chunk, on the given
+// number of threads.
+func (x *Run) scanQueries(ctx context.Context, t *looks.Compiled, g *gathering, js []int, threads int) error {
 	workers := make([]worker, threads)
 	for p := range workers {
 		workers[p].w = x.r.getScratch()
 		defer x.r.putScratch(workers[p].w)
 	}
 	w := workers[0].w
-	waiting := x.newScans(w, t, js)
+	waiting := x.newScans(w, t, g, js)
 	slices.SortStableFunc(waiting, func(a, b *scanning) int { return a.NextPanel - b.NextPanel })
-	panels := x.C.PanelCount()
-	toScan := x.panelsToScan(waiting)
+	way := x.newCourse(g, waiting)
 	var qs []*scanning
 	var merged topk.Entries
 	lo := 0
 	for len(qs)+len(waiting) > 0 {
 		if len(qs) == 0 {
-			lo = waiting[0].NextPanel
+			lo = way.at(waiting[0])
 		}
-		for ; len(waiting) > 0 && waiting[0].NextPanel == lo; waiting = waiting[1:] {
-			if q := waiting[0]; q.beginScan(w, panels) {
+		for ; len(waiting) > 0 && way.at(waiting[0]) == lo; waiting = waiting[1:] {
+			if q := waiting[0]; q.beginScan(w, x.C.PanelCount()) {
 				qs = append(qs, q)
 			}
 		}
 		if len(qs) == 0 {
 			continue
 		}
-		hi := chunkEnd(minChunk(t.Look), lo, panels)
-		start, _ := slices.BinarySearch(toScan, uint32(max(lo, firstPanel(qs))))
-		toScan = toScan[start:]
-		end, _ := slices.BinarySearch(toScan, uint32(hi))
-		chunk := toScan[:end]
-		n := max(1, min(threads, end, 1+end*arms.PanelAtoms*t.AtomBytes*len(qs)/splitBytes))
+		hi := chunkEnd(minChunk(t.Look), lo, way.panels)
+		chunk, next := way.chunk(qs, lo, hi)
+		n := max(1, min(threads, len(chunk), 1+len(chunk)*arms.PanelAtoms*t.AtomBytes*len(qs)/splitBytes))
 		err := x.r.Checkpoint(ctx, len(js))
 		if err == nil {
 			err = x.scanChunk(ctx, workers[:n], t, qs, chunk)
@@ -168,12 +205,12 @@ func (x *Run) scanQueries(ctx context.Context, t *looks.Compiled, js []int, thre
 				}
 				return err
 			}
-			if q.endChunk(w, hi, chunk, passed) {
+			if q.endChunk(w, next, chunk, passed) {
 				live = append(live, q)
 			}
 		}
 		qs = live
-		lo, toScan = hi, toScan[end:]
+		lo = hi
 	}
 	return nil
 }
@@ -192,7 +229,7 @@ func (q *scanning) beginScan(w *scratch, panels int) bool {
 // were scanned. It reports whether the scan goes on.
 func (q *scanning) endChunk(w *scratch, hi int, scanned []uint32, passed topk.Entries) bool {
 	lo, source := q.NextPanel, q.bound.Look.Source
-	strip := &q.bound.Strips[lo/looks.StripPanels]
+	strip := q.firstStrip(scanned)
 	q.settleGiven(w, source, passed, strip)
 	hidden := q.nextHidden(hi)
 	met := len(passed.IDs)
@@ -211,8 +248,8 @@ func (q *scanning) endChunk(w *scratch, hi int, scanned []uint32, passed topk.En
 	return !q.endScan(q.C.PanelCount())
 }
 
-// newScans prepares the queries js for look t, or continues scans by t that were stopped.
-func (x *Run) newScans(w *scratch, t *looks.Compiled, js []int) []*scanning {
+// newScans prepares the queries js for look t, of g if it is not nil, or continues scans by t that were stopped.
+func (x *Run) newScans(w *scratch, t *looks.Compiled, g *gathering, js []int) []*scanning {
 	width := t.AtomBytes
 	w.codes = topk.Grow(w.codes, len(js)*width)
 	qs, all := make([]*scanning, len(js)), make([]scanning, len(js))
@@ -220,7 +257,10 @@ func (x *Run) newScans(w *scratch, t *looks.Compiled, js []int) []*scanning {
 		s := &x.queries[j]
 		q := &all[k]
 		*q = scanning{Query: s, codes: w.codes[k*width : (k+1)*width], listedBefore: len(s.List.IDs),
-			allAllowed: s.AllowsAll(), allowedBits: s.filterBits()}
+			gathering: g}
+		if g == nil {
+			q.allAllowed, q.allowedBits = s.AllowsAll(), s.filterBits()
+		}
 		if stopped := s.stopped; stopped != nil && stopped.bound.Look == t.Look {
 			q.listedBefore, q.seen, q.codesRead, q.passed, q.begun, q.tied, q.above, q.hiddenPassed, s.stopped = stopped.listedBefore, stopped.seen, stopped.codesRead, stopped.passed, stopped.begun, stopped.tied, stopped.above, stopped.hiddenPassed, nil
 		}
