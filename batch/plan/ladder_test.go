@@ -68,10 +68,10 @@ func TestChoice(t *testing.T) {
 		{"few vectors allowed, certain", Certain, func(p *problem) { p.arms, p.panels = 40, 40 }, "gather"},
 		{"few vectors allowed, adaptive", Adaptive, func(p *problem) { p.arms, p.panels = 40, 40 }, "gather"},
 		{"few vectors allowed, by costs of before", Auto, func(p *problem) { p.arms, p.panels, p.costs.Gather = 40, 40, 0 }, "gather"},
-		{"a sixth allowed, anywhere", Auto, func(p *problem) { p.arms = 10000 }, "64,whole,rescore"},
+		{"a sixth allowed, anywhere", Auto, func(p *problem) { p.arms = 10000 }, "128,whole,rescore"},
 		{"a sixth allowed, anywhere, and most of them wanted", Auto, func(p *problem) { p.arms, p.k = 10000, 9000 }, "gather"},
 		{"a hundredth allowed, anywhere", Auto, func(p *problem) { p.arms, p.panels = 600, 446 }, "gather"},
-		{"a hundredth allowed, anywhere, adaptive", Adaptive, func(p *problem) { p.arms, p.panels, p.k = 600, 446, 1 }, "gather"},
+		{"a hundredth allowed, anywhere, adaptive", Adaptive, func(p *problem) { p.arms, p.panels, p.k = 600, 446, 1 }, "whole,rescore"},
 		{"a tenth allowed, side by side", Adaptive, func(p *problem) { p.arms, p.panels, p.k = 6000, 94, 1 }, "64,whole,rescore"},
 		{"nearly all allowed, exact", Exact, func(p *problem) { p.arms = 59999 }, "dense"},
 		{"half allowed, exact", Exact, func(p *problem) { p.arms = 30000 }, "gather"},
@@ -138,6 +138,44 @@ func TestChoice(t *testing.T) {
 				t.Errorf("chose %s, want %s", got, x.want)
 			}
 		})
+	}
+}
+
+// TestGathers: a first look gathers the codes of few allowed atoms that are anywhere, where many queries share them, and
+// begins with fewer of them; it reads panels that few atoms of others are in, and on backends that copy no rows.
+func TestGathers(t *testing.T) {
+	for _, x := range []struct {
+		name   string
+		change func(p *problem)
+		want   bool
+	}{
+		{"all allowed", func(*problem) {}, false},
+		{"a tenth, anywhere", func(p *problem) { p.arms = 6000 }, true},
+		{"a tenth, anywhere, for four queries", func(p *problem) { p.arms, p.queries = 6000, 4 }, false},
+		{"a tenth, side by side", func(p *problem) { p.arms, p.panels = 6000, 94 }, false},
+		{"nine tenths", func(p *problem) { p.arms = 54000 }, false},
+		{"a tenth, anywhere, nothing is copied", func(p *problem) { p.arms, p.costs.Gather = 6000, 0 }, false},
+	} {
+		p := text()
+		p.panels, p.queries = 938, 256
+		x.change(p)
+		for _, name := range []string{"", "64,whole,rescore"} {
+			l := p.chooseLadder(Adaptive)
+			if name != "" {
+				var err error
+				if l, err = p.parseLadder(name, Adaptive); err != nil {
+					t.Fatal(err)
+				}
+				l = p.cheapest(p.eachStart(l))
+			}
+			look, first := p.makePlan(l).Looks[0], 1024
+			if x.want {
+				first = 256
+			}
+			if look.Gather != x.want || look.FirstChunk != first {
+				t.Errorf("%s, %q: gathers %v, want %v, and begins with %d atoms", x.name, name, look.Gather, x.want, look.FirstChunk)
+			}
+		}
 	}
 }
 
