@@ -14,7 +14,7 @@ N, DIM, QUERIES, K = 100_000, 128, 200, 10
 FEW = 3  # queries that Qdrant answers, one after the other
 
 
-def least(call, rounds=3):
+def least(call, rounds=7):
     """Return the least time of a call, in ms."""
     times = []
     for _ in range(rounds):
@@ -81,7 +81,7 @@ def main():
             print(f"{share:.0%}, {method}: {took:.1f} ms")
         mask = np.zeros(N, bool)
         mask[ids] = True
-        masks[f"{share:.0%}"] = mask
+        masks[f"percent{100 * share:.0f}"] = mask
         packed = np.packbits(mask, bitorder="little")
         for selector in (faiss.IDSelectorBatch(ids), faiss.IDSelectorBitmap(packed)):
             chosen = faiss.SearchParameters(sel=selector)
