@@ -1,6 +1,6 @@
 """Searches with filters beside FAISS and Qdrant's local mode: 100,000 x 128 normal numbers, 200 queries, k 10.
 
-`qdrant` as an argument adds it: it takes minutes.
+`qdrant` as an argument adds the latter, which needs qdrant-client and takes minutes.
 """
 
 import sys
