@@ -593,8 +593,9 @@ class Index(Searches, Writes):
         dtype : {"float32", "float64"}, optional
             How vectors of float64 are kept, as of the index; a saved index has its own. Numbers in text are rounded.
         column, ids : str, optional
-            The column or array of the vectors, and that of their ids. Of CSV `column` may also
-            list columns with a coordinate each, separated by commas, or be a pattern such as ``d*``.
+            The column or array of the vectors, and that of their ids. Of CSV,
+            Parquet and Arrow `column` may also list columns with a coordinate each, separated by commas, or
+            be a pattern such as ``d*``.
         columns : str or sequence of str, optional
             Other columns of the file, by which filters select; ``"all"`` stands for all. A saved index has all
             that it was saved with, without this. Of files in folders such as ``year=2024`` these are columns.
