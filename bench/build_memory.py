@@ -2,11 +2,12 @@
 
     python3 bench/build_memory.py THRESHER [--vectors N] [--dim D] [--limit MIB] [--turns T] [--folder DIR]
 
-For each form of the same vectors (npy, one Parquet file, 64 of them, a pipe) `thresher build` runs in turns without a limit
-and with GOMEMLIMIT. Printed are, of each: seconds of the wall clock, of the processor (user and system), and faults that
-read from the disk, at their least of all turns, with the ratio of both; and the most memory while it ran: private pages that
-are no file's (RssAnon), and of the file that is written what was resident (mincore) and dirty in its mappings (smaps), the
-latter in segments, a sixteenth of the limit. Builds under a limit must write the same bytes as those without.
+For each form of the same vectors (npy, one Parquet file, 64 of them, a pipe) `thresher build` runs in turns without a
+limit and with GOMEMLIMIT. Printed are, of each: seconds of the wall clock, of the processor (user and system), and
+faults that read from the disk, at their least of all turns, with the ratio of both; and the most memory while it ran:
+private pages that are no file's (RssAnon), and of the file that is written what was resident (mincore) and dirty in its
+mappings (smaps), the latter in segments, a sixteenth of the memory that it takes. Builds under a limit must write the
+same bytes as those without.
 """
 
 import argparse
@@ -158,7 +159,10 @@ def main() -> None:
         if o.turns == 0:
             return
         print(f"{(data / 'v.npy').stat().st_size / 1e6:.0f} MB of npy, limit {o.limit} MiB, least of {o.turns} turns")
-        print("| from | wall, s: without, with | ratio | processor, s | ratio | faults from disk | private MB | resident MB | dirty MB, segments |")
+        print(
+            "| from | wall, s: without, with | ratio | processor, s | ratio | faults from disk "
+            "| private MB | resident MB | dirty MB, segments |"
+        )
         print("|---|---|---|---|---|---|---|---|---|")
         sums = set()
         for form in o.forms.split(","):
@@ -170,10 +174,12 @@ def main() -> None:
             a, b = ({key: min(x[key] for x in of) for key in ("wall", "processor", "faults")} for of in runs.values())
             most = {key: max(x[key] for x in runs[o.limit]) / 1e6 for key in ("private", "resident", "dirty")}
             segment = o.limit * 1.048576 * 0.75 / 16  # of three quarters of what is free
+            wall, processor = b["wall"] / a["wall"], b["processor"] / a["processor"]
             print(
-                f"| {form} | {a['wall']:.2f}, {b['wall']:.2f} | {b['wall'] / a['wall']:.2f} "
-                f"| {a['processor']:.2f}, {b['processor']:.2f} | {b['processor'] / a['processor']:.2f} | {a['faults']:.0f}, {b['faults']:.0f} "
-                f"| {most['private']:.0f} | {most['resident']:.0f} | {most['dirty']:.1f}, {most['dirty'] / segment:.1f} |",
+                f"| {form} | {a['wall']:.2f}, {b['wall']:.2f} | {wall:.2f} "
+                f"| {a['processor']:.2f}, {b['processor']:.2f} | {processor:.2f} "
+                f"| {a['faults']:.0f}, {b['faults']:.0f} | {most['private']:.0f} | {most['resident']:.0f} "
+                f"| {most['dirty']:.1f}, {most['dirty'] / segment:.1f} |",
                 flush=True,
             )
         if len(sums) > 1:
