@@ -325,4 +325,9 @@ type Options struct {
 	// RunBytes bounds the memory of the queries of one run, unless a single query needs more; 0
 	// means 256 MiB. Requests of more queries are answered in parts, with the same answers.
 	RunBytes int64
+	// Spare, if not nil, returns how many bytes a run may take, unless a single query needs more; 0 if nobody knows. What
+	// looks keep is known afterwards: a first run has so few queries that they may keep everything, and those that follow
+	// as many as what runs before them kept allows. Runs that may take much ask for it now and then, from any goroutine;
+	// with less than need bytes a run would have few queries.
+	Spare func(need int64) int64
 }
