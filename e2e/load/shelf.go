@@ -33,6 +33,13 @@ type rows struct {
 	gone    []int64 // ids that were deleted
 }
 
+func (c *change) String() string {
+	if c == nil {
+		return "nothing"
+	}
+	return c.what
+}
+
 // change is one of a collection's changes.
 type change struct {
 	what   string
@@ -234,7 +241,7 @@ func (s *shelf) compare(ctx context.Context, a *api, should *rows) error {
 		return fmt.Errorf("collection %s: %w", s.name, err)
 	}
 	if info.State != "ready" || info.Error != "" || info.Version != should.version || info.writes() != should.writes || info.Count != int64(len(should.ids)) {
-		return fmt.Errorf("collection %s is %+v, acknowledged were version %d-%d and %d rows", s.name, info, should.version, should.writes, len(should.ids))
+		return fmt.Errorf("collection %s is %s, acknowledged were version %d-%d and %d rows; pending is %v", s.name, got.data, should.version, should.writes, len(should.ids), s.pending)
 	}
 	if err := s.searches(ctx, a, should); err != nil {
 		return fmt.Errorf("collection %s, version %d: %w", s.name, should.version, err)
