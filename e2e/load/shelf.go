@@ -194,7 +194,7 @@ func (s *shelf) check(ctx context.Context, a *api) error {
 
 // madeFolder reports whether the collection has become one that changes by rows for a pending change, of which nothing is there yet.
 func (s *shelf) madeFolder(info *collectionInfo) bool {
-	if strings.HasSuffix(s.pending.path, "/rows") && info.Writes != nil && *info.Writes == 0 && info.Version == s.now.version+1 {
+	if strings.HasSuffix(s.pending.path, "/rows") && info.Writes != nil && *info.Writes == 0 {
 		s.now.version = info.Version
 		return true
 	}
