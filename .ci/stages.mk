@@ -7,7 +7,7 @@ STAGES_AT_ONCE ?= 2
 
 # The first build what others need, or are cheap and fail often.
 CI_FIRST = packages modules vet emu lint
-CI = test-cuda e2e race test test-modules test-python gpu-rehearsal test-python-cuda test-kernels test-arm64 docker wheel-cuda test-deploy service-faults lint-cuda deadcode \
+CI = test-cuda e2e race test test-modules service-faults test-python gpu-rehearsal test-python-cuda test-kernels test-arm64 docker wheel-cuda test-deploy lint-cuda deadcode \
   vet-elsewhere check-generated bench-peers-small bench-host test-scripts reports demo
 
 NIGHTLY_FIRST = packages modules emu
