@@ -17,6 +17,7 @@ import argparse
 import http.client
 import importlib
 import importlib.metadata
+import io
 import json
 import os
 import shutil
@@ -72,10 +73,10 @@ class Thresher:
         return answer
 
     def load(self, rows: np.ndarray) -> None:
-        source = {"vectors": rows[:BLOCK].tolist(), "ids": list(range(min(BLOCK, len(rows))))}
-        self.must("PUT", "/v1/collections/a?wait=true", {"metric": "cosine", "source": source})
-        for at in range(BLOCK, len(rows), BLOCK):
-            self.put(np.arange(at, min(at + BLOCK, len(rows))), rows[at : at + BLOCK])
+        body = io.BytesIO()
+        np.save(body, rows)
+        self.must("PUT", "/v1/collections/a?metric=cosine&wait=true", body.getvalue(), "application/x-npy")
+        self.put(np.arange(1), rows[:1])  # from now on it changes by rows
 
     def put(self, ids: np.ndarray, rows: np.ndarray) -> None:
         self.must("PUT", "/v1/collections/a/rows", {"source": {"vectors": rows.tolist(), "ids": ids.tolist()}})
@@ -120,7 +121,9 @@ class Chroma:
 
         settings = chromadb.config.Settings(anonymized_telemetry=False)
         self.client = chromadb.PersistentClient(path=str(folder), settings=settings)
-        self.table = self.client.get_or_create_collection("rows", metadata={"hnsw:space": "cosine"}, embedding_function=None)
+        self.table = self.client.get_or_create_collection(
+            "rows", metadata={"hnsw:space": "cosine"}, embedding_function=None
+        )
         self.pid = os.getpid()
 
     def load(self, rows: np.ndarray) -> None:
@@ -158,7 +161,9 @@ class Lance:
         merge.execute(self.batch(ids, rows))
 
     def nearest(self, row: np.ndarray) -> int:
-        return int(self.table.search(row).distance_type("cosine").select(["id", "_distance"]).limit(1).to_list()[0]["id"])
+        return int(
+            self.table.search(row).distance_type("cosine").select(["id", "_distance"]).limit(1).to_list()[0]["id"]
+        )
 
     def close(self) -> None:
         pass
@@ -199,7 +204,12 @@ class SqliteVec:
         self.db.close()
 
 
-PEERS = {"qdrant-client": ("qdrant_client", Qdrant), "chromadb": ("chromadb", Chroma), "lancedb": ("lancedb", Lance), "sqlite-vec": ("sqlite_vec", SqliteVec)}
+PEERS = {
+    "sqlite-vec": ("sqlite_vec", SqliteVec),
+    "lancedb": ("lancedb", Lance),
+    "chromadb": ("chromadb", Chroma),
+    "qdrant-client": ("qdrant_client", Qdrant),
+}
 
 
 def opened(name: str, options: argparse.Namespace) -> Any:
@@ -238,7 +248,9 @@ def turn(store: Any, ids: np.ndarray, rows: np.ndarray) -> tuple[float, float, i
 def measure(stores: dict[str, Any], options: argparse.Namespace) -> None:
     drawn = np.random.default_rng(11)
     plain = (Path(options.data) / "plain").open("wb")
-    print("| rows | | ms until acknowledged: median | at most | until found: median | at most | bytes written, of the rows' |")
+    print(
+        "| rows | | ms until acknowledged: median | at most | until found: median | at most | bytes written, of the rows' |"
+    )
     print("|---|---|---|---|---|---|---|")
     for size, turns in ((1, 4 * options.turns), (BLOCK, options.turns)):
         took: dict[str, list[tuple[float, float, int]]] = {name: [] for name in stores}
@@ -252,7 +264,10 @@ def measure(stores: dict[str, Any], options: argparse.Namespace) -> None:
         print(f"| {size:,} | a file, flushed | {cells(file)} | | | 1 |")
         for name, each in took.items():
             bytes_of = sum(one[2] for one in each) / (turns * size * DIM * 4)
-            print(f"| {size:,} | {name} | {cells([e[0] for e in each])} | {cells([e[1] for e in each])} | {bytes_of:.1f} |", flush=True)
+            print(
+                f"| {size:,} | {name} | {cells([e[0] for e in each])} | {cells([e[1] for e in each])} | {bytes_of:.1f} |",
+                flush=True,
+            )
 
 
 def cells(seconds: list[float]) -> str:
@@ -264,11 +279,15 @@ def main() -> None:
     parser.add_argument("--thresher", required=True, help="the program")
     parser.add_argument("--data", required=True, metavar="DIR", help="where the contestants keep the vectors")
     parser.add_argument("--rows", type=int, default=100_000)
-    parser.add_argument("--turns", type=int, default=10, help="with 1,000 rows; four times as many with one (default 10)")
+    parser.add_argument(
+        "--turns", type=int, default=10, help="with 1,000 rows; four times as many with one (default 10)"
+    )
+    parser.add_argument("--peers", default=",".join(PEERS), help="beside thresher (default: all that can be imported)")
     parser.add_argument("--prepare", action="store_true", help="only load the vectors, unless they are there")
     options = parser.parse_args()
     names = ["thresher"]
-    for name, (module, _) in PEERS.items():
+    for name in options.peers.split(","):
+        module, _ = PEERS[name]
         try:
             importlib.import_module(module)
             names.append(name)
