@@ -655,7 +655,7 @@ class Index(Searches, Writes):
         if not self._closed:
             self._closed = True
             self._finalizer()
-            self._rows = self._history = None
+            self._rows = self._history = self._single = None
 
     def __enter__(self) -> Index:
         if self._closed:
