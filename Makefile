@@ -44,7 +44,7 @@ vet-elsewhere: ## go vet for another system and another processor, without cgo
 lint: ## staticcheck, of the version pinned here
 	$(call each,$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...)
 
-KERNELS = scan drain rows signs gemm float ranks convert sort
+KERNELS = scan drain rows signs signpanels gemm float ranks convert sort
 # assembly FOLDER: FOLDER/*.s, by the generators in FOLDER/_generate
 assembly = @cd $(1)/_generate && for k in $(KERNELS); do \
 	  if [ -d $$k ]; then $(GO) run ./$$k -out ../$${k}_amd64.s -stubs ../$${k}_stubs_amd64.go -pkg simd || exit 1; fi; \

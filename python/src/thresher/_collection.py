@@ -17,6 +17,7 @@ from thresher._arguments import Deadline, explained, in_callers_words, renamed, 
 from thresher._arrays import Vectors
 from thresher._coverage import Shard
 from thresher._progress import Progress, reporting
+from thresher._single import Single
 
 __all__ = ["Collection", "rounding", "shared_rows"]
 
@@ -109,6 +110,7 @@ class Collection:
         self._rounded = {"rounded": info["rounded"]} if info.get("rounded") else {}
         self._sorter: npt.NDArray[np.int64] | None = None
         self._shard: Shard | None = None  # the vectors as answers state them, since the first search
+        self._single: Single | None = None  # and what single queries are compared with here
         free = (worker.release, info["handle"]) if info["handle"] else (int,)  # of no vectors there is nothing to free
         self._finalizer = weakref.finalize(self, *free)
         self._finalizer.atexit = False

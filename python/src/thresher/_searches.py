@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from thresher import _arrays, _capacity, _forms, _ids, _narrow, _worker
+from thresher import _arrays, _capacity, _forms, _ids, _narrow, _single, _worker
 from thresher._arguments import (
     Deadline,
     Filter,
@@ -17,6 +18,7 @@ from thresher._arguments import (
     number,
     probability,
     published_options,
+    seconds,
     text,
     whole,
 )
@@ -33,9 +35,16 @@ __all__ = ["Searches", "names_in"]
 
 R = TypeVar("R")
 
+# What a search may ask for that is answered in this process, by which methods, and what an index must not have of
+# settings and properties: one search, values that were rounded.
+_PLAIN, _NEVER_WRONG = {"method", "delta", "k", "threads"}, ("auto", "certain", "exact")
+_UNLIKE = {"once", "rounded"}
+
 
 class Searches(Selection):
     """Requests of searches, and the results that are made of what the worker replies."""
+
+    _last: tuple[tuple[int, int, str], bytes] | None = None  # what `_scanned` returned, and of what
 
     def _to_search(
         self,
@@ -85,6 +94,8 @@ class Searches(Selection):
         if width < 2**63:  # the worker refuses others
             _capacity.check_answers(width, m, len(self), 0 if self._ids is None else self._ids.dtype.itemsize)
         covers = self._covers(given, fields, arrays, width)
+        if m == 1 and (found := self._alone(fields, arrays)) is not None:
+            return self._result(*found, width, own, covers)
         return Request(
             "search", fields, arrays, wanted.names, lambda reply, out: self._result(reply, out, width, own, covers)
         )
@@ -156,6 +167,7 @@ class Searches(Selection):
     def _answered(self, asked: Request[R] | R, progress: Progress, deadline: Deadline) -> R:
         """Return the result of a request, which the worker performs."""
         if not isinstance(asked, Request):
+            seconds(deadline)
             return asked
         reply, out = self._call(
             asked.op, asked.fields, asked.arrays, progress=progress, deadline=deadline, names=asked.names
@@ -298,6 +310,50 @@ class Searches(Selection):
                 self._shard = Shard(said["rows"], None, digest=said["digest"])
         return self._shard
 
+    def _alone(
+        self, fields: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]
+    ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]] | None:
+        """Return what the worker would reply to a search for one query that is found here; None if it is to be asked.
+
+        Here are few vectors, which this process has as they were built, and of a search only k and a method that is
+        never wrong are asked for.
+        """
+        rows, worker = self._rows, self._worker
+        if rows is None or rows.size > _single.MOST_VALUES or rows.dtype != np.float32 or len(arrays) > 1:
+            return None
+        if not (fields.keys() <= _PLAIN and fields["method"] in _NEVER_WRONG and fields["k"] <= len(rows)):
+            return None
+        if self._history is not None or self._closed or worker is not _worker.running():
+            return None  # where the worker died, the index is built again, or says that it is lost
+        if self._info["device"] != "cpu" or not _UNLIKE.isdisjoint((*self._settings, *self._info)):
+            return None
+        begun = time.perf_counter()
+        if self._single is None:
+            self._single = _single.Single(rows, self.metric)
+        found = self._single.nearest(arrays["queries"], fields["k"])
+        if found is None:
+            return None
+        scores, of = found
+        records = np.frombuffer(bytearray(self._scanned(worker, fields["method"])), worker.records["certificate"])
+        records["threshold"] = scores[-1] / -2 if self.metric == "l2" else scores[-1]
+        reply = {"saving": 1.0, "promise": "exact: none wrong", "plans": ["dense"], "backends": ["cpu"]}
+        reply["took_ms"] = (time.perf_counter() - begun) * 1e3
+        return reply, {"rows": of[np.newaxis], "scores64": scores[np.newaxis], "certificates": records}
+
+    def _scanned(self, worker: _worker.Worker, method: str) -> bytes:
+        """Return the certificate of one answer that a dense scan found, without its threshold."""
+        key = (worker.process, len(self), method)
+        last = self._last
+        if last is None or last[0] != key:
+            records, size = _exact(worker, 1), len(self) * self.dim
+            values = {"plan": 0, "backend": 0, "pulls": size, "dense_pulls": size, "rows_scored": len(self)}
+            for name, value in {**values, "bytes": 4 * size}.items():
+                records[name] = value
+            if method != "auto":
+                records["method"] = worker.hello["methods"].index(method)
+            last = self._last = key, records.tobytes()
+        return last[1]
+
     def _without_search(
         self,
         queries: npt.NDArray[np.float32],
@@ -316,19 +372,26 @@ class Searches(Selection):
             scores64 = np.full((m, width), np.nan)
         except (MemoryError, ValueError):
             raise MemoryError(f"k: {width} columns for {m} queries; there are no vectors") from None
-        records = np.zeros(m, worker.records["certificate"])
-        for name, word in (("method", "exact"), ("guarantee", "exact"), ("stopped_by", "done")):
-            records[name] = names_in(worker, {})[name].index(word)
-        for name in ("law", "plan", "backend", "candidates_given", "candidates_right"):
-            records[name] = -1
-        for name in ("threshold", "open_bound"):
-            records[name] = np.nan
-        records["exact"] = True
+        records = _exact(worker, m)
         promise = "exact: there are no vectors" if m else ""
         reply = {"took_ms": 0.0, "saving": 1.0, "promise": promise}
         out: dict[str, npt.NDArray[Any]]
         out = {"rows": rows, "scores64": scores64, "certificates": records}
         return self._result(reply, out, width, query_ids, covers)
+
+
+def _exact(worker: _worker.Worker, m: int) -> npt.NDArray[Any]:
+    """Return the certificates of exact answers for which nothing was read."""
+    records = np.zeros(m, worker.records["certificate"])
+    names = names_in(worker, {})
+    for name, word in (("method", "exact"), ("guarantee", "exact"), ("stopped_by", "done")):
+        records[name] = names[name].index(word)
+    for name in ("law", "plan", "backend", "candidates_given", "candidates_right"):
+        records[name] = -1
+    for name in ("threshold", "open_bound"):
+        records[name] = np.nan
+    records["exact"] = True
+    return records
 
 
 def names_in(worker: _worker.Worker, reply: dict[str, Any]) -> dict[str, list[str]]:

@@ -51,6 +51,7 @@ __all__ = [
     "WorkerError",
     "empty",
     "get",
+    "running",
     "shared",
 ]
 
@@ -745,13 +746,18 @@ def get() -> Worker:
     It is started if there is none yet, if this process was forked, or if the last one died.
     """
     global _current
-    worker = _current
-    if worker is not None and not worker.dead:
+    if (worker := running()) is not None:
         return worker
     with _starting:
         if _current is None or _current.dead:
             _current = Worker()
         return _current
+
+
+def running() -> Worker | None:
+    """Return the worker of this process, None if `get` would start one."""
+    worker = _current
+    return None if worker is None or worker.dead else worker
 
 
 def _after_fork() -> None:

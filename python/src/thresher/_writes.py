@@ -166,7 +166,7 @@ class Writes(Selection):
 
     def _changed(self, info: dict[str, Any]) -> None:
         """Take over the description of the vectors after a change."""
-        self._info, self._sorter, self._shard = info, None, None
+        self._info, self._sorter, self._shard, self._single = info, None, None, None
 
     def _replace(
         self,
