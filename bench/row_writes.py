@@ -250,9 +250,7 @@ def turn(store: Any, ids: np.ndarray, rows: np.ndarray) -> tuple[float, float, i
 def measure(stores: dict[str, Any], options: argparse.Namespace) -> None:
     drawn = np.random.default_rng(11)
     plain = (Path(options.data) / "plain").open("wb")
-    print(
-        "| rows | | ms until acknowledged: median | at most | until found: median | at most | bytes written, of the rows' |"
-    )
+    print("| rows | | ms until acknowledged: median | at most | until found: median | at most | bytes, of the rows' |")
     print("|---|---|---|---|---|---|---|")
     for size, turns in ((1, 4 * options.turns), (BLOCK, options.turns)):
         took: dict[str, list[tuple[float, float, int]]] = {name: [] for name in stores}
@@ -265,11 +263,9 @@ def measure(stores: dict[str, Any], options: argparse.Namespace) -> None:
                 took[name].append(turn(store, ids, rows))
         print(f"| {size:,} | a file, flushed | {cells(file)} | | | 1 |")
         for name, each in took.items():
-            bytes_of = sum(one[2] for one in each) / (turns * size * DIM * 4)
-            print(
-                f"| {size:,} | {name} | {cells([e[0] for e in each])} | {cells([e[1] for e in each])} | {bytes_of:.1f} |",
-                flush=True,
-            )
+            wrote = sum(one[2] for one in each) / (turns * size * DIM * 4)
+            acknowledged, found = cells([e[0] for e in each]), cells([e[1] for e in each])
+            print(f"| {size:,} | {name} | {acknowledged} | {found} | {wrote:.1f} |", flush=True)
 
 
 def cells(seconds: list[float]) -> str:
