@@ -35,6 +35,7 @@ LIMIT_goals-cuda = 10800
 LIMIT_gpu-injections = 1800
 LIMIT_fuzz = 14400
 LIMIT_crash = 3600
+LIMIT_upserts = 1800
 LIMIT_backup-drill = 3600
 LIMIT_worker-stress = 1800
 LIMIT_engines-killed = 1800
