@@ -436,7 +436,7 @@ class Index:
             integers as there are vectors, all 0 or 1, can be mask or ids and are refused. Or a filter
             for each query: a list of m of these, None for all vectors, or a bool array (m, n). Queries
             with equal filters are searched together. Of an index whose ids are texts, a list of texts
-            is ids.
+            is ids, unless it has one for each query and none of them is an id.
         exclude_self : bool
             That query j is row j of the vectors and does not find itself. Other queries are refused:
             what they may not return is named by `exclude`.
@@ -835,7 +835,9 @@ class Index:
         parts: list[Any] = []
         if isinstance(filter, (list, tuple)):
             parts = list(filter)
-            texts = self._ids is not None and self._ids.dtype.kind not in "iu"  # then texts are ids
+            texts = self._ids is not None and self._ids.dtype.kind not in "iu"  # then texts are ids, if one of them is
+            if texts and len(parts) == m and self.columns and all(isinstance(part, str) for part in parts):
+                texts = bool(np.isin(np.array(parts), np.asarray(self._ids)).any())
             own = any(
                 part is None
                 or isinstance(part, (dict, list, tuple))
@@ -947,7 +949,11 @@ class Index:
                     )
             rows[~none] = [int(x) for x in table[~none].flat]  # as databases write them
         elif table.dtype.kind != "i":
-            raise TypeError(f"answers: values are {table.dtype}, not row numbers")
+            first = str(next(iter(table[~none].flat), ""))
+            raise TypeError(
+                f"answers: values are {table.dtype}, such as {first!r:.60}, not row numbers; the vectors have no ids: "
+                "give them those that the answers name (thresher.Index(vectors, ids=..))"
+            )
         else:
             rows[~none] = table[~none]
         return rows
