@@ -9,6 +9,7 @@ import (
 	"thresher/collection"
 	"thresher/dataset"
 	"thresher/internal/cli"
+	"thresher/internal/machine"
 	"thresher/join"
 	"thresher/tasks"
 )
@@ -98,7 +99,7 @@ func (j *joining) openRight(ctx context.Context, rows dataset.Vectors, r dataset
 		return fmt.Errorf("%s: %w", j.right.in.name, err)
 	}
 	j.close = append(j.close, c.Close)
-	e, err := batch.Open(ctx, c, processor, nil)
+	e, err := batch.Open(ctx, c, processor, &batch.Options{Spare: machine.SpareFor})
 	if err != nil {
 		return err
 	}

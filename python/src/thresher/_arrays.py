@@ -102,7 +102,7 @@ def table(
     array = _read(by_name(value, name, columns), name)
     if array.dtype.kind == "O":
         array = _of_objects(array, name)
-    if str(array.dtype) == "bfloat16":  # of ml_dtypes
+    if array.dtype.isbuiltin != 1 and str(array.dtype) == "bfloat16":  # of ml_dtypes
         array = array.view(_narrow.BFLOAT16)
     if not keep:
         array = _narrow.widened(array)
