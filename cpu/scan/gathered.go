@@ -197,7 +197,7 @@ func (q *scanning) stripOf(atom uint32) (strip *looks.Strip, end uint32) {
 
 // gathers reports whether look l reads of the query's atoms only those that its filter allows.
 func (s *Query) gathers(l backend.Look) bool {
-	return l.Gather && s.Goal.Filter != nil && s.Goal.From == 0
+	return l.Gather && l.Rep == backend.Panels && s.Goal.Filter != nil && s.Goal.From == 0
 }
 
 // firstStrip returns the strip of the first panel of a chunk, of which scanned lists those scanned.

@@ -46,7 +46,7 @@ func (x *Run) ExpectedBytes(l backend.Look) float64 {
 	if len(x.queries) == 1 && x.queries[0].gathers(l) {
 		atoms = x.queries[0].Goal.Filter.Len()
 	}
-	return float64(atoms) * (float64(x.C.R+l.To) + later*float64(x.C.D-l.To))
+	return float64(atoms) * (float64(l.Rep.AtomBytes(x.C.R, l.To)) + later*float64(x.C.D-l.To))
 }
 
 // scanHelped takes look t for query j, together with helpers. The look's course is that of scanQueries:

@@ -90,6 +90,7 @@ type scratch struct {
 	candidates topk.Entries
 	sums8      []simd.RowSums8 // of the rows of a strip
 	rows       []uint8         // codes of a panel that is gathered
+	panelSums  [arms.PanelAtoms]simd.RowSums8
 }
 
 // getScratch returns memory for a goroutine that has none, to be returned by putScratch.
