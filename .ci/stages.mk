@@ -7,12 +7,12 @@ STAGES_AT_ONCE ?= 2
 
 # The first build what others need, or are cheap and fail often.
 CI_FIRST = packages modules vet emu lint
-CI = test-cuda e2e race test test-modules service-faults test-python gpu-rehearsal test-python-cuda test-kernels test-arm64 docker wheel-cuda test-deploy lint-cuda deadcode \
+CI = test-cuda e2e race test test-modules service-faults test-python test-engines gpu-rehearsal test-python-cuda test-kernels test-arm64 docker wheel-cuda test-deploy lint-cuda deadcode \
   vet-elsewhere check-generated bench-peers-small bench-host test-scripts reports demo
 
 NIGHTLY_FIRST = packages modules emu
 NIGHTLY = test-drawn race-whole kernel-sets test-cuda-schedules selftest mutants suite-cuda goals-cuda gpu-injections fuzz crash upserts backup-drill diskfull hostile \
-  fairness slow-bodies worker-stress test-engines engines-killed test-python-versions bench-uses-small
+  fairness slow-bodies worker-stress engines-killed test-python-versions bench-uses-small
 
 # Seconds; 600 where there is no line.
 LIMIT_packages = 900

@@ -91,12 +91,12 @@ def resident(path: Path) -> int:
     libc = ctypes.CDLL(None, use_errno=True)
     with path.open("rb") as f, mmap.mmap(f.fileno(), size, mmap.MAP_SHARED, mmap.PROT_READ) as m:
         pages = (ctypes.c_ubyte * ((size + mmap.PAGESIZE - 1) // mmap.PAGESIZE))()
-        at = np.frombuffer(m, np.uint8)
+        at = np.frombuffer(memoryview(m), np.uint8)
         failed = libc.mincore(ctypes.c_void_p(at.ctypes.data), ctypes.c_size_t(size), pages)
         del at
         if failed:
             raise OSError(ctypes.get_errno(), "mincore")
-        return int(np.count_nonzero(np.frombuffer(pages, np.uint8) & 1)) * mmap.PAGESIZE
+        return int(np.count_nonzero(np.frombuffer(bytes(pages), np.uint8) & 1)) * mmap.PAGESIZE
 
 
 def build(binary: str, args: list[str], npy: Path, folder: Path, limit: int) -> dict[str, float]:
@@ -109,15 +109,15 @@ def build(binary: str, args: list[str], npy: Path, folder: Path, limit: int) -> 
     before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     source = npy.open("rb") if args[-1] == "-" else subprocess.DEVNULL
     cat = subprocess.Popen(["cat"], stdin=source, stdout=subprocess.PIPE) if args[-1] == "-" else None
-    command = [binary, "build", *args, "--metric", "ip", "--out", str(out), "--quiet"]
-    child = subprocess.Popen(command, stdin=cat.stdout if cat else source, env=env)
+    command = [binary, "build", *args, "--metric", "ip", "--out", str(out)]
+    child = subprocess.Popen(command, stdin=cat.stdout if cat else source, stderr=subprocess.DEVNULL, env=env)
     watch = Watch(child.pid, folder)
     watch.start()
     code = child.wait()
     took = time.monotonic() - begun
     watch.ended.set()
     watch.join()
-    if cat:
+    if cat and cat.stdout:
         cat.stdout.close()
         cat.wait()
     if code:

@@ -215,7 +215,7 @@ class Index(Searches, Writes):
             integers as there are vectors, all 0 or 1, can be mask or ids and are refused. Or a filter
             for each query: a list of m of these, None for all vectors, or a bool array (m, n). Queries
             with equal filters are searched together. Of an index whose ids are texts, a list of texts
-            is ids.
+            is ids, unless it has one for each query and none of them is an id.
         exclude_self : bool
             That query j is row j of the vectors and does not find itself. Other queries are refused:
             what they may not return is named by `exclude`.

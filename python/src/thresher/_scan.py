@@ -76,7 +76,7 @@ def scan(queries: Floats, vectors: Floats, k: int, metric: str) -> tuple[Floats,
     float32 does not tell which are best.
     """
     m, (n, dim) = len(queries), vectors.shape
-    if m == 1 and vectors.size <= _single.MOST_VALUES:
+    if m == 1 and vectors.size <= min(ALONE, _single.MOST_VALUES):  # beyond, threads and sums of several norms pay
         found = _single.Single(vectors, metric).nearest(queries, k)
         if found is not None:
             return found[0].astype(np.float32)[np.newaxis], found[1][np.newaxis]
