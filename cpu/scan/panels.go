@@ -148,13 +148,15 @@ func (x *Run) scanPanels(ctx context.Context, worker *worker, t *looks.Compiled,
 			w.tests[k].Cut = cutBelow(w.taus[k], rounding)
 		}
 		// For a single query, Rows8 takes less than ScanRows, which multiplies as if there were four.
-		byRows := len(qs) == 1 && t.Look.To > x.C.PanelWidth
+		byRows := len(qs) == 1 && t.Signs == nil && t.Look.To > x.C.PanelWidth
 		if byRows {
 			x.sumPanelRows(w, codes, t.Look.To, panels)
 		}
 		for at, panel := range panels {
 			lo := int(panel)
-			if byRows {
+			if t.Signs != nil {
+				x.scanSigns(w, t, qs, lo)
+			} else if byRows {
 				sums := w.sums8[at*arms.PanelAtoms:]
 				w.masks[0] = x.r.Kernels.Test(sums[:min(arms.PanelAtoms, len(sums))], x.panelTerms(w, t, lo), &w.tests[0], w.values)
 			} else {

@@ -215,7 +215,7 @@ class Index(Searches, Writes):
             integers as there are vectors, all 0 or 1, can be mask or ids and are refused. Or a filter
             for each query: a list of m of these, None for all vectors, or a bool array (m, n). Queries
             with equal filters are searched together. Of an index whose ids are texts, a list of texts
-            is ids.
+            is ids, unless it has one for each query and none of them is an id.
         exclude_self : bool
             That query j is row j of the vectors and does not find itself. Other queries are refused:
             what they may not return is named by `exclude`.
@@ -587,14 +587,16 @@ class Index(Searches, Writes):
             for several files of one format, dimension and type, which are read one after the other, and
             whose ids are all different. Files of a folder or a pattern are in the order of their names
             (part-2 before part-10). A URL that fsspec opens (``s3://``, ``gs://``, ``https://`` ..) is fetched to
-            a cache, the folder THRESHER_CACHE or else that of the user, unless the same version is there.
+            a cache, the folder THRESHER_CACHE or else that of the user, unless the same version is there; one that is
+            damaged is fetched again, and THRESHER_CACHE_LIMIT (``200GB``) bounds what is kept of others.
         metric, basis, seed
             Of vectors, which need a metric; a saved index has its own, and others are refused.
         dtype : {"float32", "float64"}, optional
             How vectors of float64 are kept, as of the index; a saved index has its own. Numbers in text are rounded.
         column, ids : str, optional
-            The column or array of the vectors, and that of their ids. Of CSV `column` may also
-            list columns with a coordinate each, separated by commas, or be a pattern such as ``d*``.
+            The column or array of the vectors, and that of their ids. Of CSV,
+            Parquet and Arrow `column` may also list columns with a coordinate each, separated by commas, or
+            be a pattern such as ``d*``.
         columns : str or sequence of str, optional
             Other columns of the file, by which filters select; ``"all"`` stands for all. A saved index has all
             that it was saved with, without this. Of files in folders such as ``year=2024`` these are columns.
@@ -623,19 +625,28 @@ class Index(Searches, Writes):
             self._settings["threads"] = whole(threads, "threads")
         if columns is not None:
             self._settings["columns"] = _kept.names_of(columns)
+        with _fetch.errors_of_urls():
+            try:
+                self._open_files(name, progress, deadline)
+            except (OSError, ValueError):
+                if not _fetch.mended(name):
+                    raise
+                self._open_files(vector_files(path), progress, deadline)  # as they are fetched again
+        return self
+
+    def _open_files(self, name: str, progress: Progress, deadline: Deadline) -> None:
+        """Open files on this machine, with the ids beside a saved index."""
         self._path, self._rows, self._ids, self._columns, self._origin = name, None, None, None, None
         self._kept = None
-        with _fetch.errors_of_urls():
-            self._begin(progress, deadline)
-            if self._ids is None and os.path.exists(name + _ids.SUFFIX):
-                with np.load(name + _ids.SUFFIX, allow_pickle=False) as saved:
-                    if str(saved["collection"]) != _ids.header_of(name):
-                        self.close()
-                        raise ValueError(
-                            f"path: {name + _ids.SUFFIX} has the ids of another index than {name}; save it again"
-                        )
-                    self._ids = _ids.checked_ids(saved["ids"], len(self))
-        return self
+        self._begin(progress, deadline)
+        if self._ids is None and os.path.exists(name + _ids.SUFFIX):
+            with np.load(name + _ids.SUFFIX, allow_pickle=False) as saved:
+                if str(saved["collection"]) != _ids.header_of(name):
+                    self.close()
+                    raise ValueError(
+                        f"path: {name + _ids.SUFFIX} has the ids of another index than {name}; save it again"
+                    )
+                self._ids = _ids.checked_ids(saved["ids"], len(self))
 
     # Life
 

@@ -52,7 +52,11 @@ class Selection(Collection):
                     )
             rows[~none] = [int(x) for x in table[~none].flat]  # as databases write them
         elif table.dtype.kind != "i":
-            raise TypeError(f"answers: values are {table.dtype}, not row numbers")
+            first = str(next(iter(table[~none].flat), ""))
+            raise TypeError(
+                f"answers: values are {table.dtype}, such as {first!r:.60}, not row numbers; the vectors have no ids: "
+                "give them those that the answers name (thresher.Index(vectors, ids=..))"
+            )
         else:
             rows[~none] = table[~none]
         return rows
@@ -98,7 +102,9 @@ class Selection(Collection):
         parts: list[Any] = []
         if isinstance(filter, (list, tuple)):
             parts = list(filter)
-            texts = self._ids is not None and self._ids.dtype.kind not in "iu"  # then texts are ids
+            texts = self._ids is not None and self._ids.dtype.kind not in "iu"  # then texts are ids, if one of them is
+            if texts and len(parts) == m and self.columns and all(isinstance(part, str) for part in parts):
+                texts = bool(np.isin(np.array(parts), np.asarray(self._ids)).any())
             own = any(
                 part is None
                 or isinstance(part, (dict, list, tuple))
