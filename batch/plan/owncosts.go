@@ -10,14 +10,6 @@ import (
 // A first look at whole rows makes its threshold of its own lower bounds, once, and lists only what reaches the threshold
 // that a sample of its panels lets expect (cpu/scan/lowerbounds.go).
 const (
-	// sampleShare, minSample and maxSample are the share of the panels in the sample and the bounds of their number;
-	// of fewer than fewPanels all arms are listed.
-	sampleShare          = 32
-	minSample, maxSample = 8, 64
-	fewPanels            = 32
-	// spareDeviations and spareSampled are by how much the rank of the expected threshold in the sample is lower than that
-	// of the threshold.
-	spareDeviations, spareSampled = 2, 3
 	// minOwn is the least k for which queries then score rows together.
 	minOwn = 64
 	// ownVisits is the cost of an arm that such a look lists, beside listing it, and lastOwnVisits that of an atom of
@@ -41,12 +33,10 @@ func (p *problem) ownTogether(l ladder) bool {
 // and the arms that reach the expected threshold.
 func (p *problem) forecastOwn(f *forecast, l ladder, rank, widening float64) {
 	listed := 1.
-	if p.panels >= fewPanels {
-		panels := min(max(p.panels/sampleShare, minSample), maxSample)
+	if panels := backend.SampledPanels(p.panels); panels > 0 {
 		f.scan *= 1 + float64(panels)/float64(p.panels)
 		wanted := float64(p.k) * float64(panels*collection.PanelAtoms) / float64(p.atoms)
-		lower := 1 + spareDeviations/math.Sqrt(wanted) + spareSampled/wanted
-		listed = p.shareKept(l, 0, min(rank+math.Log(lower), math.Log(float64(p.atoms))), widening)
+		listed = p.shareKept(l, 0, min(rank+math.Log(backend.SampledRank(wanted)/wanted), math.Log(float64(p.atoms))), widening)
 	}
 	f.list = p.costs.List * listed
 	f.tighten = ownVisits * p.costs.Visit * listed

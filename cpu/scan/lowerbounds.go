@@ -20,18 +20,8 @@ import (
 // this expected threshold are not listed. If the threshold is below, which is rare, the query's scan is taken once more,
 // from the threshold that it found.
 
-const (
-	// sampleShare is the share of the panels in the sample, minSample and maxSample bound their number, and fewPanels
-	// is up to how many all arms are listed.
-	sampleShare          = 32
-	minSample, maxSample = 8, 64
-	fewPanels            = 32
-	// With so many standard deviations and so many atoms of the sample more above it than expected, the expected
-	// threshold is too high for about one query in a hundred.
-	spareDeviations, spareSampled = 2, 3
-	// lowersSpare is the share of k by which more lower bounds may reach the threshold.
-	lowersSpare = 16
-)
+// lowersSpare is the share of k by which more lower bounds may reach the threshold.
+const lowersSpare = 16
 
 // raisesByLowers reports whether the look's own lower bounds raise the threshold. With a ceiling arms are taken as
 // those of other looks are.
@@ -74,10 +64,10 @@ func (x *Run) expectThresholds(ctx context.Context, w *scratch, t *looks.Compile
 // expectTogether is expectThresholds for scans of one filter.
 func (x *Run) expectTogether(ctx context.Context, w *scratch, t *looks.Compiled, qs []*scanning) error {
 	panels := x.panelsToScan(qs)
-	if len(panels) < fewPanels {
+	sampled := backend.SampledPanels(len(panels))
+	if sampled == 0 {
 		return nil
 	}
-	sampled := min(max(len(panels)/sampleShare, minSample), maxSample)
 	atoms := sampled * arms.PanelAtoms
 	w.sample = topk.Grow(w.sample, len(qs)*atoms)
 	codes := w.beginPanels(qs, t.AtomBytes)
@@ -120,7 +110,7 @@ func (q *scanning) sampleLowers(lowers, values *[arms.PanelAtoms]float32, p int,
 // expect sets the expected threshold from the lower bounds of a sample.
 func (q *scanning) expect(lowers []float32) {
 	wanted := float64(q.Goal.K+len(q.Hidden)) * float64(q.sampled) / float64(max(q.Goal.Allowed, 1))
-	rank := int(wanted+spareDeviations*math.Sqrt(wanted)) + spareSampled
+	rank := int(backend.SampledRank(wanted))
 	if rank < q.sampled/2 {
 		q.Expected = float64(topk.RankedFrom(q.Kern, lowers, rank, rank/8))
 	}
