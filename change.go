@@ -178,10 +178,7 @@ func (x *Index) segmented(ctx context.Context) (*changes, error) {
 	}
 	o := segments.Options{
 		Collection: collection.Options{Metric: x.Metric(), Elem: elem, Basis: x.atoms.Basis, Seed: x.atoms.Seed, Threads: max(1, threads/4), Origin: x.atoms.Origin},
-		Backend:    b,
-	}
-	if engine != nil {
-		o.Engine = *engine
+		Backend:    b, Engine: *engine,
 	}
 	taken := false // the segment is in the place of the block, and so ends it
 	block, err := segments.New(ctx, x.atoms, nil, b, &o.Engine, -1, func() error {

@@ -18,7 +18,7 @@ func (osFS) Open(name string) (fs.File, error) { return os.Open(name) }
 // knows says which packages of this module each room may import, its own
 // sub-packages aside. A room that is not here may not exist.
 var knows = map[string][]string{
-	".":                        {"segments", "join", "tasks", "verify", "batch", "backend", "collection", "cpu", "dataset", "columns", "internal/fetch"},
+	".":                        {"segments", "join", "tasks", "verify", "batch", "backend", "collection", "cpu", "dataset", "columns", "internal/fetch", "internal/machine"},
 	"cmd/thresher":             {"columns", "config", "papers/figures", "service", "service/api", "service/offline", "service/catalog", "service/client", "service/metrics", "service/problem", "service/trace", "service/web", "jobs", "join", "batch", "bandit", "choice", "collection", "dataset", "backend", "cpu", "simd", "gpu/device", "gpu", "tasks", "verify", "worker", "internal/cli", "internal/fetch", "internal/machine", "internal/atomicfile", "internal/filelock", "internal/plaintext", "internal/release", "internal/vectors", "store", "segments", "segments/folder"},
 	"config":                   {},
 	"internal/cli":             {"config", "internal/machine", "service/client"},

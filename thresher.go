@@ -16,6 +16,7 @@ import (
 	"thresher/cpu"
 	"thresher/dataset"
 	"thresher/internal/fetch"
+	"thresher/internal/machine"
 	"thresher/tasks"
 )
 
@@ -433,7 +434,7 @@ func (x *Index) Engine() *batch.Engine {
 // backend is what searches, and the options of engines on it.
 func (x *Index) backend() (backend.Backend, *batch.Options) {
 	if x.o.Backend == nil {
-		return x.own, nil
+		return x.own, &batch.Options{Spare: machine.SpareFor}
 	}
-	return x.o.Backend, &batch.Options{Fallback: x.own}
+	return x.o.Backend, &batch.Options{Fallback: x.own, Spare: machine.SpareFor}
 }

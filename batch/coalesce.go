@@ -213,7 +213,7 @@ func (c *Coalescer) maxTogether(w *work) int {
 	if w.strategy.reference != nil || w.strategy.perArm {
 		return 0
 	}
-	return min(c.o.MaxQueries, w.maxQueries())
+	return w.together(c.o.MaxQueries)
 }
 
 // roomFor returns the latest group with w's looks if it has room for n queries. Otherwise

@@ -22,7 +22,9 @@ type Engine struct {
 	maxNorm float64  // greatest working norm
 	costs   backend.Costs
 	planner *plan.Planner
-	workers int // goroutines of the primary backend that compute at once; 0 for a GPU
+	workers int                    // goroutines of the primary backend that compute at once; 0 for a GPU
+	spared  atomic.Pointer[spared] // nil: Options.Spare was not asked yet
+	keeps   atomic.Int64           // arms that looks are taken to keep of a query; 0: any number
 
 	coordinateRange func() (lo, hi float64) // range of the working coordinates, computed once
 
@@ -308,6 +310,7 @@ func (e *Engine) answer(ctx context.Context, p *strategy, q backend.Queries, goa
 	}
 	answers, err := rounds(ctx, g.leavable(e.resident, e.primary.Name()), p.Plan, q, goals)
 	if err == nil || contextEnded(err) {
+		e.noteKept(answers)
 		return answers, e.primary.Name(), nil
 	}
 	s, lerr := e.fallback(ctx)

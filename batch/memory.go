@@ -2,7 +2,9 @@ package batch
 
 import (
 	"cmp"
+	"time"
 
+	"thresher/backend"
 	"thresher/collection"
 )
 
@@ -30,12 +32,17 @@ const (
 	// whole row is read, a finalist, in slices that grow by a quarter. chunkEntryBytes is that of each atom of
 	// chunkAtoms that a first look scans at a time, or of its first chunk if that is larger.
 	survivorBytes, chunkEntryBytes, chunkAtoms = 5 * (8 + 16) / 4, 8, 4096
+	// unaskedBytes is what the survivors of a run may take without Options.Spare being asked, unless that said less before.
+	unaskedBytes = 16 << 20
 	// forecastError is by which factor forecasts of the arms that looks keep err.
 	forecastError = 2
 	// answeredBytes is the memory of an atom in an Answer, searchScoreBytes that of its search score if the
 	// request asks for it, certificateBytes that of the rest.
 	answeredBytes, searchScoreBytes, certificateBytes = 12, 8, 640
 )
+
+// spareAge is for how long an answer of Options.Spare stands.
+const spareAge = 100 * time.Millisecond
 
 // Footprint is the memory that a search takes in addition to the collection.
 type Footprint struct {
@@ -45,6 +52,9 @@ type Footprint struct {
 	Run  int64
 	// Survivors is how many bytes more the run takes if looks drop no atom at all.
 	Survivors int64
+	// Bounded is the greatest number of bytes that the run takes: Run and Survivors, or what Options.Spare says if it is less, but
+	// at least what one query takes; runs of queries are divided by what runs before them kept.
+	Bounded int64
 	// Answers is the greatest number of bytes of the answers to all queries, which a Response
 	// holds together.
 	Answers int64
@@ -56,9 +66,11 @@ func (f *Footprint) Bytes() int64 { return f.Expected() + f.Survivors }
 // Expected is the memory of the run and the answers together, if looks keep at most twice as many atoms as forecast.
 func (f *Footprint) Expected() int64 { return f.Run + f.Answers }
 
-// MinQueryBytes returns the least memory, in bytes, that a query of so many dimensions takes in a
-// run that wants its best k atoms (0: any number), so that small requests need no Footprint.
-func MinQueryBytes(dim, k int) int64 { return coordinateBytes*int64(dim) + scannedBytes*int64(k) }
+// MaxQueryBytes bounds the memory, in bytes, of a query of so many dimensions that wants the best k of n vectors in a run
+// on one thread, by methods that have no state of each vector, so that small requests need no Footprint.
+func MaxQueryBytes(n, dim, k int) int64 {
+	return coordinateBytes*int64(dim) + 256 + max(lookedBytes, scannedBytes)*int64(k) + chunkEntryBytes*chunkAtoms + survivorBytes*int64(n)
+}
 
 // Footprint states the memory that Search would take for so many queries like those of req, whose
 // Queries may be empty. For queries that want any number of atoms, Answers counts Limit atoms, or as
@@ -77,7 +89,12 @@ func (e *Engine) Footprint(req Request, queries int) (Footprint, error) {
 		part := min(w.maxQueries(), max(1, queries))
 		expected, most := w.survivorBytes()
 		if run, rest := int64(part)*(w.queryBytes()+expected)+e.warmBytes(req.Published.Warm), int64(part)*(most-expected); run+rest > f.Run+f.Survivors {
-			f.Part, f.Run, f.Survivors = part, run, rest
+			f.Part, f.Run, f.Survivors, f.Bounded = part, run, rest, run+rest
+			if int64(part)*most > e.unasked() {
+				if spare := e.spareBytes(f.Bounded); spare > 0 {
+					f.Bounded = min(f.Bounded, max(spare, f.Bounded/int64(part)))
+				}
+			}
 		}
 		answered := int64(answeredBytes)
 		if w.req.SearchScores {
@@ -92,6 +109,74 @@ func (e *Engine) Footprint(req Request, queries int) (Footprint, error) {
 func (w *work) maxQueries() int {
 	wide := max(minWideBytes, int64(wideShare*float64(w.e.c.Bytes())))
 	return int(max(1, min(maxPart, w.e.runBytes()/w.queryBytes(), wide/w.wideBytes())))
+}
+
+// together returns how many of so many queries like those of w share a run that begins now: at most so many that it takes
+// what Options.Spare says if their looks keep as many arms as those of runs before kept at most.
+func (w *work) together(queries int) int {
+	n := min(queries, w.maxQueries())
+	expected, most := w.survivorBytes()
+	if n < 2 || int64(n)*most <= w.e.unasked() {
+		return n
+	}
+	each := w.queryBytes() + most
+	spare := w.e.spareBytes(int64(min(n, partStep)) * each)
+	if spare <= 0 {
+		return n
+	}
+	if known := w.e.keeps.Load(); known > 0 {
+		each = w.queryBytes() + min(most, max(expected, w.chunkBytes()+survivorBytes*known))
+	}
+	return int(max(1, min(int64(n), spare/each)))
+}
+
+// Runs are taken to keep keepsMore times as many arms of a query as the run before them, and no less than a part of what was
+// taken before: of few queries keepsPart, of one nearly all, since it says little of many.
+const keepsMore, keepsPart, fewKept = 2, .25, 32
+
+// noteKept notes how many arms the looks of a run kept of a query.
+func (e *Engine) noteKept(answers backend.Answers) {
+	if e.opt.Spare == nil || len(answers) == 0 {
+		return
+	}
+	all := 0
+	for i := range answers {
+		kept := 0
+		for j := range answers[i].Looks {
+			kept = max(kept, answers[i].Looks[j].Survivors)
+		}
+		all += kept
+	}
+	m := float64(len(answers))
+	before := float64(cmp.Or(e.keeps.Load(), int64(e.c.N)))
+	e.keeps.Store(1 + int64(max(keepsMore*float64(all)/m, before*max(keepsPart, 1-m/fewKept)))) // of two runs at once the later one is noted
+}
+
+// spared is what Options.Spare returned at a time.
+type spared struct {
+	at    time.Time
+	bytes int64
+}
+
+// unasked is what the survivors of a run may take without Options.Spare being asked.
+func (e *Engine) unasked() int64 {
+	if s := e.spared.Load(); s != nil {
+		return min(s.bytes, unaskedBytes)
+	}
+	return unaskedBytes
+}
+
+// spareBytes is what Options.Spare returned a short while ago; 0 if nobody knows.
+func (e *Engine) spareBytes(need int64) int64 {
+	if e.opt.Spare == nil {
+		return 0
+	}
+	s := e.spared.Load()
+	if s == nil || time.Since(s.at) > spareAge {
+		s = &spared{time.Now(), e.opt.Spare(need)}
+		e.spared.Store(s)
+	}
+	return s.bytes
 }
 
 // runBytes bounds the memory of the queries of one run, and of what is read once for all queries.
@@ -122,9 +207,14 @@ func (w *work) survivorBytes() (expected, most int64) {
 	if w.e.threads() == 0 || w.dense() || w.strategy.perArm || w.strategy.reference != nil || len(w.strategy.Looks) == 0 {
 		return 0, 0
 	}
-	chunk := chunkEntryBytes * int64(min(w.e.c.N, max(chunkAtoms, w.strategy.Looks[0].FirstChunk)))
+	chunk := w.chunkBytes()
 	share := min(1, forecastError*w.strategy.predicted())
 	return chunk + int64(share*survivorBytes*float64(w.allowed)), chunk + survivorBytes*int64(w.allowed)
+}
+
+// chunkBytes is the memory of a chunk of a first look.
+func (w *work) chunkBytes() int64 {
+	return chunkEntryBytes * int64(min(w.e.c.N, max(chunkAtoms, w.strategy.Looks[0].FirstChunk)))
 }
 
 // dense reports whether a dense scan answers w.

@@ -72,17 +72,94 @@ func TestRunBytes(t *testing.T) {
 	req := batch.Request{Queries: rows[:m*dim], K: n, Method: batch.Exact}
 	whole := search(t, over(t, c, 1, nil), req)
 	const most = 1 << 20
-	if batch.MinQueryBytes(dim, n) > most/8 {
-		t.Fatal("no run has several queries")
-	}
 	e := over(t, c, 1, &batch.Options{RunBytes: most})
 	f, err := e.Footprint(req, m)
-	if err != nil || f.Run > most || f.Part >= m || f.Part < 2 || int64(f.Part)*batch.MinQueryBytes(dim, n) > f.Run {
+	if err != nil || f.Run > most || f.Part >= m || f.Part < 2 || f.Run/int64(f.Part) > batch.MaxQueryBytes(n, dim, n) {
 		t.Errorf("%+v, %v", f, err)
 	}
 	for j, a := range search(t, e, req).Answers {
 		if !slices.Equal(a.IDs, whole.Answers[j].IDs) || !slices.Equal(a.Scores, whole.Answers[j].Scores) {
 			t.Errorf("query %d: another answer", j)
 		}
+	}
+}
+
+// TestSpare: the first run of an engine has so few queries that its looks may keep everything within what is spare, and
+// runs after it as many as what was kept leaves room for, at most four times as many each. Answers are the same. Runs that
+// take little do not ask.
+func TestSpare(t *testing.T) {
+	const n, dim, m, spare = 20_000, 256, 150, 8 << 20
+	const keptBytes, chunk = 30, 8 * 4096 // of an arm, and of a first look
+	for name, rows := range map[string][]float32{
+		"much is kept":   vectors.Gaussian(vectors.Rand(5), n, dim),
+		"little is kept": vectors.PowerLaw(vectors.Rand(5), n, dim),
+	} {
+		c := build(t, rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1})
+		req := batch.Request{Queries: rows[:m*dim], K: 3, Method: batch.Certain}
+		plain := over(t, c, 1, nil)
+		forecasts, err := plain.Plans(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range forecasts {
+			if req.Plan == "" && len(f.SurvivorShares) > 0 && f.Guarantee == batch.GuaranteeCertain && (name == "little is kept" || f.SurvivorShares[0] > .3) {
+				req.Plan = f.Plan
+			}
+		}
+		if req.Plan == "" {
+			t.Fatalf("no plan has looks: %+v", forecasts)
+		}
+		f, err := plain.Footprint(req, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Bounded != f.Run+f.Survivors {
+			t.Errorf("%s: %+v without a limit", name, f)
+		}
+		whole, each := search(t, plain, req).Answers, f.Run+f.Survivors
+		for _, limit := range []int64{0, 1, spare, 1 << 40} {
+			asked := int64(0)
+			o := &batch.Options{Spare: func(need int64) int64 { asked = max(asked, need); return limit }}
+			b := &counting{Backend: cpu.New(cpu.Options{Threads: 1}), left: []int{1}}
+			e, err := batch.Open(t.Context(), c, b, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answers := search(t, e, req).Answers
+			if f, err := e.Footprint(req, m); err != nil || f.Part != m || limit > 0 && f.Bounded != min(max(limit, each), m*each) {
+				t.Errorf("%s, %d bytes spare: %+v of %d each, %v", name, limit, f, each, err)
+			}
+			if err := e.Close(); err != nil {
+				t.Fatal(err)
+			}
+			want := map[int64]int{0: m, 1: 1, spare: int(spare / each), 1 << 40: m}[limit]
+			if b.batches[0] != want || want == m && len(b.batches) > 1 || limit == 1 && slices.Max(b.batches) > 1 || asked < 8*each {
+				t.Errorf("%s, %d bytes spare: runs of %d queries, want %d first; asked for %d", name, limit, b.batches, want, asked)
+			}
+			at := 0
+			for i, run := range b.batches {
+				if i > 0 && run > 4*b.batches[i-1] {
+					t.Errorf("%s, %d bytes spare: runs of %d queries", name, limit, b.batches)
+				}
+				kept := int64(0)
+				for _, a := range answers[at : at+run] {
+					kept += int64(a.Certificate.Looks[0].Survivors)
+				}
+				if at += run; limit == spare && int64(run)*chunk+keptBytes*kept > spare {
+					t.Errorf("%s: run %d of %d queries keeps %d", name, i, run, kept)
+				}
+			}
+			if grows := slices.Max(b.batches) >= 3*b.batches[0]; limit == spare && grows != (name == "little is kept") {
+				t.Errorf("%s: runs of %d queries", name, b.batches)
+			}
+			for j, a := range answers {
+				if !slices.Equal(a.IDs, whole[j].IDs) || !slices.Equal(a.Scores, whole[j].Scores) || a.Certificate.Pulls != whole[j].Certificate.Pulls {
+					t.Errorf("%s, %d bytes spare, query %d: another answer", name, limit, j)
+				}
+			}
+		}
+		e := over(t, c, 1, &batch.Options{Spare: func(int64) int64 { t.Error("a small search asks"); return 0 }})
+		req.Queries = rows[:10*dim]
+		search(t, e, req)
 	}
 }

@@ -92,7 +92,8 @@ func (p *searchParts) beginPart(ctx context.Context) (lo, hi int, err error) {
 
 // nextSize is the number of queries of the next part. Parts of one search are about equal.
 func (p *searchParts) nextSize() int {
-	left, n := p.w.m-p.next, p.most
+	left := p.w.m - p.next
+	n := min(p.most, p.w.together(left))
 	if p.w.req.Turns == nil {
 		return n
 	}

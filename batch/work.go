@@ -184,7 +184,7 @@ const checkedValues, checkedTogether = 1 << 16, 1 << 20
 // that could overflow float32. If s is not nil, it stages the queries in the same pass.
 func (w *work) checkQueries(s backend.Stager) error {
 	w.norms = make([]float64, w.m)
-	if s != nil && w.m <= w.maxQueries() && w.req.Turns == nil { // otherwise runs are parts of it
+	if s != nil && w.m <= w.together(w.m) && w.req.Turns == nil { // otherwise runs are parts of it
 		q, err := s.Stage(w.queries(0, w.m), w.checkRange)
 		w.staged = q.Staged
 		return err

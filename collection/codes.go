@@ -73,6 +73,7 @@ func (b *builder) codeGathered(coders []*coder) (err error) {
 			return err
 		}
 	}
+	b.file.keepSums(behind)
 	defer func() { b.gathered = nil }()
 	return b.gathered.end()
 }

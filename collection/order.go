@@ -51,13 +51,22 @@ func descendingStep(w float64) uint16 {
 // one. It then orders the atoms, and sets Order, Norm, Offset, RowSquares and Longest.
 func (b *builder) computeNorms() error {
 	c := b.c
-	b.rowNorms = make([]float64, c.N)
+	var summed []float64
+	if b.file != nil {
+		summed, b.file.squares = b.file.squares, nil
+	}
+	if b.rowNorms = summed; summed == nil { // norms take the place of what was summed
+		b.rowNorms = make([]float64, c.N)
+	}
 	steps := make([]uint16, c.N)
 	limit := c.Metric.maxNorm()
 	chunk := max(1, min(4096, 1<<20/c.Dim))
 	longest := make([]float64, b.threads)
 	memory := make([][]float32, b.threads)
-	behind := b.rowSweep()
+	var behind *sweep
+	if summed == nil {
+		behind = b.rowSweep()
+	}
 	defer behind.end()
 	chunk = behind.chunk(chunk, b.threads)
 	err := b.each(c.N, chunk, func(w, lo, hi int) error {
@@ -68,14 +77,20 @@ func (b *builder) computeNorms() error {
 			return err
 		}
 		for i := lo; i < hi; i++ {
-			row := c.RowIn(memory[w], i)
-			squares := kernels.SumSquares(row)
+			var row []float32
+			squares := 0.
+			if summed == nil {
+				row = c.RowIn(memory[w], i)
+				squares = kernels.SumSquares(row)
+			} else {
+				squares = summed[i]
+			}
 			s := math.Sqrt(squares)
 			switch {
 			case !(s < limit) && c.Float64():
 				return c.refused64(row, i, s, limit)
 			case !(s < limit):
-				return rowError(row, i, s, limit)
+				return rowError(c.RowIn(memory[w], i), i, s, limit)
 			case c.RowSquares == nil:
 			case c.Float64():
 				c.RowSquares[i] = simd.SumSquares64(c.row64(i))

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"thresher/dataset"
 )
@@ -54,11 +55,31 @@ type rowFile struct {
 	at, from      int64 // where the next byte goes; from where on pages were not dropped
 	segment, late int64
 	crc           uint32
+	dim           int       // of rows whose squares are summed; 0: they are not
+	squares       []float64 // of each row
+}
+
+// sumSquares has the squares of each row summed while it is written, so that its norm needs no pass over the file, if the
+// file is dropped as it is written and rows are kept as float32. For Euclidean distance norms are relative to a centre, which is not known yet.
+func (w *rowFile) sumSquares(src Source, o *Options) {
+	if w.late == math.MaxInt64 || o.Metric.Differences() || o.elemOf(src) != dataset.ElemFloat32 {
+		return
+	}
+	w.dim = src.Dim()
+	if known, ok := src.(interface{ Len() int64 }); ok && known.Len() > 0 {
+		w.squares = make([]float64, 0, min(known.Len(), MaxAtoms))
+	}
 }
 
 func (w *rowFile) Write(b []byte) (int, error) {
 	n, err := w.f.Write(b)
 	w.crc = crc32.Update(w.crc, castagnoli, b[:n])
+	if w.dim > 0 && err == nil {
+		rows := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
+		for ; len(rows) > 0; rows = rows[w.dim:] {
+			w.squares = append(w.squares, kernels.SumSquares(rows[:w.dim]))
+		}
+	}
 	w.at += int64(n)
 	for w.segment > 0 && w.at > w.late && w.at-w.from >= 2*w.segment {
 		startWriting(w.f, w.from+w.segment, w.segment)
@@ -79,6 +100,14 @@ type sweep struct {
 	each  int            // rows or atoms of a segment
 	done  []atomic.Int64 // of each segment
 	drops drops
+	sums  sums // of parts that are written
+}
+
+// sums are the checksums of parts, over the segments that are done with from the first on.
+type sums struct {
+	mu       sync.Mutex
+	finished []bool // segments
+	next     int    // the first that is not
 }
 
 // drops drops segments while the next are worked on, one at a time: a disk is waited for only if it writes more slowly
@@ -105,8 +134,11 @@ func (d *drops) wait() {
 
 // part is a part of a file and its mapping.
 type part struct {
-	off int64
-	b   []byte
+	off     int64
+	b       []byte
+	section int    // its number
+	crc     uint32 // of the first summed bytes
+	summed  int
 }
 
 // newSweep returns a sweep of parts, in segments of so many bytes in all.
@@ -120,6 +152,7 @@ func newSweep(f *os.File, n int, segment int64, reads bool, parts ...part) *swee
 	}
 	each := max(PanelAtoms, int(segment*int64(n)/all)/PanelAtoms*PanelAtoms)
 	s := &sweep{f: f, reads: reads, parts: parts, n: n, each: each, done: make([]atomic.Int64, (n+each-1)/each)}
+	s.sums.finished = make([]bool, len(s.done))
 	for _, p := range parts {
 		expectRandom(p.b) // else the system may fetch many segments
 	}
@@ -178,9 +211,32 @@ func (s *sweep) finish(k int) {
 		s.drop(k)
 		return
 	}
+	s.sum(k)
 	s.eachPart(k, func(f *os.File, off int64, b []byte) { startWriting(f, off, int64(len(b))) })
 	if k > 0 {
 		s.drops.begin(func() { s.drop(k - 1) })
+	}
+}
+
+// sum adds what was written of segment k, once all before it are done with, to the checksums of the parts, while it is in
+// memory.
+func (s *sweep) sum(k int) {
+	s.sums.mu.Lock()
+	defer s.sums.mu.Unlock()
+	s.sums.finished[k] = true
+	for s.sums.next < len(s.done) && s.sums.finished[s.sums.next] {
+		s.sums.next++
+	}
+	// Parts have a row for each atom, or for each of the last panel, too: of a part that has none more is done than that.
+	atoms, padded := s.sums.next*s.each, (s.n+PanelAtoms-1)/PanelAtoms*PanelAtoms
+	for i := range s.parts {
+		p := &s.parts[i]
+		to := len(p.b)
+		if s.sums.next < len(s.done) {
+			to = max(p.summed, int(float64(len(p.b))*float64(atoms)/float64(padded))-1)
+		}
+		p.crc = crc32.Update(p.crc, castagnoli, p.b[p.summed:to])
+		p.summed = to
 	}
 }
 
@@ -226,14 +282,26 @@ func (w *file) perAtom() (parts []part) {
 	tables := []string{"rows", "order", "norm", "offset", "centre", originSection, rowSquares, "head-directions", "rotation"}
 	for i, s := range w.sections {
 		if !w.inMemory[i] && !slices.Contains(tables, s.Name) {
-			parts = append(parts, part{s.Offset, w.maps[i]})
+			parts = append(parts, part{off: s.Offset, b: w.maps[i], section: i})
 		}
 	}
 	return parts
 }
 
 // rows is the section of rows.
-func (w *file) rows() part { return part{w.sections[0].Offset, w.maps[0]} }
+func (w *file) rows() part { return part{off: w.sections[0].Offset, b: w.maps[0]} }
+
+// keepSums keeps the checksums of the parts that a sweep has passed whole.
+func (w *file) keepSums(s *sweep) {
+	if s == nil {
+		return
+	}
+	for _, p := range s.parts {
+		if p.summed == len(p.b) {
+			w.sums[p.section] = p.crc
+		}
+	}
+}
 
 // dropRows drops the pages of all rows, of which a phase of a build may read samples next.
 func (w *file) dropRows() {
@@ -242,12 +310,14 @@ func (w *file) dropRows() {
 	expectRandom(rows.b)
 }
 
-// checksum returns that of section i, whose pages it drops if the file is written in segments.
+// checksum returns that of section i, unless it was summed as it was written by reading it, and then drops its pages if the file is
+// written in segments.
 func (w *file) checksum(i int) (crc uint32) {
 	s, b := w.sections[i], w.maps[i]
+	sum, known := w.sums[i]
 	switch {
-	case s.Name == "rows" && w.rowsCRC != nil:
-		return *w.rowsCRC
+	case known:
+		return sum
 	case w.segment == 0 || w.inMemory[i]:
 		return crc32.Checksum(b, castagnoli)
 	}

@@ -3,6 +3,7 @@ package collection
 import (
 	"bytes"
 	"errors"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -150,7 +151,7 @@ func TestBuildInSegments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, metric := range []Metric{Euclidean} { // which has all passes
+	for _, metric := range []Metric{Euclidean, Cosine} { // which has all passes, and which sums squares while rows are written
 		var files [2][]byte
 		var most [2]int64
 		for i, limit := range []int64{0, memory} {
@@ -191,6 +192,61 @@ func TestBuildInSegments(t *testing.T) {
 		}
 		if !bytes.Equal(files[0], files[1]) {
 			t.Errorf("%v: the files differ", metric)
+		}
+	}
+}
+
+// TestSumsInPassing: a sweep sums what is written of its parts, with a row for each atom or for each of a last panel that is not
+// full, whichever order segments end in, and before they are dropped.
+func TestSumsInPassing(t *testing.T) {
+	const n, threads = 10*PanelAtoms*5 + 7, 3
+	dir := t.TempDir()
+	f, err := os.Create(filepath.Join(dir, "parts"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var parts []part
+	strides := []int{4, 3000}
+	for i, rows := range []int{(n + PanelAtoms - 1) / PanelAtoms * PanelAtoms, n} {
+		size := int64(rows * strides[i])
+		off := aligned(int64(i)<<24, pageBytes())
+		if err := f.Truncate(off + size); err != nil {
+			t.Fatal(err)
+		}
+		b, err := mapFile(f, off, size, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unmapFile(f, off, b, false)
+		parts = append(parts, part{off: off, b: b, section: i})
+	}
+	r := vectors.Rand(1)
+	s := newSweep(f, n, int64(n*strides[1]/10), false, parts...)
+	if len(s.done) < 5 {
+		t.Fatalf("%d segments", len(s.done))
+	}
+	var chunks [][2]int
+	for lo := 0; lo < n; lo += PanelAtoms {
+		chunks = append(chunks, [2]int{lo, min(n, lo+PanelAtoms)})
+	}
+	for lo := 0; lo < len(chunks); lo += 15 { // of three segments
+		r.Shuffle(min(15, len(chunks)-lo), func(i, j int) { chunks[lo+i], chunks[lo+j] = chunks[lo+j], chunks[lo+i] })
+	}
+	for _, c := range chunks {
+		for i, p := range parts {
+			for at := c[0] * strides[i]; at < min(len(p.b), (c[0]+PanelAtoms)*strides[i]); at++ {
+				p.b[at] = byte(r.Uint32())
+			}
+		}
+		s.passed(c[0], c[1])
+	}
+	s.end()
+	w := &file{f: f, sums: map[int]uint32{}}
+	w.keepSums(s)
+	for i, p := range parts {
+		if got, ok := w.sums[i]; !ok || got != crc32.Checksum(p.b, castagnoli) {
+			t.Errorf("part %d: %08x, %v, its bytes have %08x", i, got, ok, crc32.Checksum(p.b, castagnoli))
 		}
 	}
 }

@@ -33,14 +33,19 @@ func (o *Options) from(src Source) *Options {
 // streamFloats is how many elements of a source are read at a time.
 const streamFloats = 1 << 20
 
+// elemOf returns the type in which the rows of src are kept; o may be nil.
+func (o *Options) elemOf(src Source) dataset.Elem {
+	if typed, ok := src.(dataset.TypedReader); ok && (typed.Elem().Narrow() || o != nil && o.Elem == dataset.ElemFloat64) {
+		return typed.Elem()
+	}
+	return dataset.ElemFloat32
+}
+
 // writeRows writes the rows of src to f, in their own type if src is a dataset.TypedReader that o does not have
 // rounded, and returns the type and their number.
 func writeRows(ctx context.Context, f io.Writer, src Source, o *Options) (dataset.Elem, int, error) {
-	elem := dataset.ElemFloat32
-	typed, ok := src.(dataset.TypedReader)
-	if ok && (typed.Elem().Narrow() || o != nil && o.Elem == dataset.ElemFloat64) {
-		elem = typed.Elem()
-	}
+	elem := o.elemOf(src)
+	typed, _ := src.(dataset.TypedReader)
 	read := func(dst []byte) (int, error) {
 		if elem != dataset.ElemFloat32 {
 			return typed.ReadTyped(dst)

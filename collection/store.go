@@ -125,9 +125,10 @@ type file struct {
 	end      int64
 	sections []section
 	maps     [][]byte
-	inMemory []bool // by section: held in memory, not mapped, until closeSections
-	segment  int64  // bytes that a build works on at a time, see paging.go; 0: all
-	rowsCRC  *uint32
+	inMemory []bool         // by section: held in memory, not mapped, until closeSections
+	segment  int64          // bytes that a build works on at a time, see paging.go; 0: all
+	squares  []float64      // sums of squares of each row; nil if they were not summed as they were written
+	sums     map[int]uint32 // checksums of sections that were summed as they were written
 }
 
 func aligned(at, to int64) int64 { return (at + to - 1) / to * to }
@@ -223,16 +224,17 @@ func CreateIn(ctx context.Context, f *os.File, src Source, o *Options) (*Collect
 }
 
 func writeFile(ctx context.Context, f *os.File, src Source, o *Options) (err error) {
-	w := &file{f: f, end: firstSection()}
+	w := &file{f: f, end: firstSection(), sums: map[int]uint32{}}
 	if _, err := f.Seek(w.end, io.SeekStart); err != nil {
 		return err
 	}
 	rows := &rowFile{f: f, at: w.end, from: w.end, segment: segmentOf(o.memory()), late: o.lateFor(src)}
+	rows.sumSquares(src, o)
 	elem, n, err := writeRows(ctx, rows, src, o)
 	if err != nil {
 		return err
 	}
-	w.rowsCRC = &rows.crc
+	w.sums[0], w.squares = rows.crc, rows.squares
 	c, err := newCollection(n, src.Dim(), o.from(src))
 	if err != nil {
 		return err

@@ -112,14 +112,15 @@ func (t *turn) reserveAnswer(ctx context.Context, bytes int64) error {
 	return t.s.explainWait(err)
 }
 
-// smallRun is the memory of a run that is not counted.
-const smallRun = 1 << 20
+// smallRun is the memory of a run that is not counted, or smallShare of that of all if it is more.
+const smallRun, smallShare = 1 << 20, 64
 
 // reserveRun waits until there is memory to compute the answers to so many queries like those of
 // req; releaseRun returns it. Memory for the answers is reserved before, so that searches that
 // wait here wait for searches that compute.
 func (t *turn) reserveRun(ctx context.Context, v *catalog.Version, req batch.Request, queries int) error {
-	if int64(queries)*batch.MinQueryBytes(v.Dim(), req.K) < smallRun {
+	most := t.s.o.shares.Computing
+	if int64(queries)*batch.MaxQueryBytes(v.Len(), v.Dim(), req.K) < max(smallRun, most/smallShare) {
 		return nil
 	}
 	req.Queries, req.Queries64, req.Goals, req.Changes = nil, nil, nil, nil
@@ -127,7 +128,6 @@ func (t *turn) reserveRun(ctx context.Context, v *catalog.Version, req batch.Req
 	if err != nil {
 		return nil // the search says so, with all that it is about
 	}
-	most := t.s.o.shares.Computing
 	bytes = min(bytes, most)
 	t.run = t.s.computing.Hold(t.client, bytes, nil)
 	if err := t.run.Settle(); err != nil {

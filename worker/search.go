@@ -49,8 +49,6 @@ func (f *searching) request() batch.Request {
 const (
 	// maxPart bounds the queries that are answered together: as many as an Engine takes.
 	maxPart = 1024
-	// fewSurvivors is how many pairs of a query and a vector it may keep take little memory.
-	fewSurvivors = 1 << 22
 	// maxPartAnswers bounds the bytes of the answers that are not in the reply yet.
 	maxPartAnswers = 64 << 20
 )
@@ -250,9 +248,8 @@ func (s *search) run(ctx context.Context, step string, take func(lo int, req *ba
 
 // partQueries is how many queries are answered together, at most maxPart.
 func (s *search) partQueries() (int, error) {
-	fewAnswers := s.k == 0 || s.m*s.k <= maxPartAnswers/(8+answerBytes)
-	if fewAnswers && int64(min(s.m, maxPart))*int64(s.index.N) <= fewSurvivors {
-		return maxPart, nil
+	if s.k == 0 || s.m*s.k <= maxPartAnswers/(8+answerBytes) {
+		return maxPart, nil // the engine divides those that keep many vectors
 	}
 	req := s.req
 	req.K = min(s.k, s.index.N)

@@ -188,6 +188,9 @@ func (p *problem) readCost(stage int) float64 {
 // scanCost is the cost per atom read of a ladder's first look; 0 if there is no such look.
 func (p *problem) scanCost(l ladder) float64 {
 	c, width := &p.costs, p.widths[l.stages[0]]
+	if l.first == backend.SignPanels {
+		return p.signsCost(l)
+	}
 	if !p.limits.Takes(l.first, p.head, width) {
 		return 0
 	}

@@ -242,6 +242,15 @@ func drawn(t *rapid.T) *problem {
 	return p
 }
 
+// drawnLookups is drawn, with first looks at panels of signs half of the time.
+func drawnLookups(t *rapid.T) *problem {
+	p := drawn(t)
+	if rapid.Bool().Draw(t, "first looks at signs") {
+		p.costs.Lookup, p.limits.Read[backend.SignPanels] = math.Exp(rapid.Float64Range(-7, 7).Draw(t, "lookup")), 1024
+	}
+	return p
+}
+
 func figures(c *backend.Costs) []*float64 {
 	return []*float64{&c.Scan, &c.Wide, &c.Transpose, &c.Mixed, &c.Test, &c.List, &c.Visit, &c.Code, &c.Sign, &c.Far, &c.Fetch, &c.Score, &c.Dense, &c.DenseTest, &c.DenseOne, &c.Gather, &c.Rotate, &c.Query}
 }
@@ -698,7 +707,7 @@ func TestPilotBetweenItsKs(t *testing.T) {
 // TestLooks checks the looks of plans.
 func TestLooks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := drawn(t)
+		p := drawnLookups(t)
 		m := rapid.SampledFrom([]Method{Auto, Adaptive, Certain, Exact}).Draw(t, "method")
 		for _, l := range p.ladders(m) {
 			l, _ = p.withSource(l)
@@ -706,7 +715,7 @@ func TestLooks(t *testing.T) {
 			spent := 0.
 			for i, look := range plan.Looks {
 				spent += look.Alpha
-				if random := look.Rule == backend.Student; random != (look.Alpha > 0) || random && look.To == p.rest && look.Rep != backend.Signs {
+				if random := look.Rule == backend.Student; random != (look.Alpha > 0) || random && look.To == p.rest && look.Rep != backend.Signs && look.Rep != backend.SignPanels {
 					t.Errorf("%s: look %+v", plan.Name, look)
 				}
 				if (i == 0) != look.Rep.ForFirstLook() || (i == 0) != (look.FirstChunk > 0) || look.From != 0 || i > 0 && look.MaxSurvivors != 0 {
@@ -718,6 +727,10 @@ func TestLooks(t *testing.T) {
 			}
 			if mixed := len(plan.Looks) > 0 && plan.Looks[0].Rep == backend.Mixed; mixed != strings.HasPrefix(plan.Name, "mixed") ||
 				mixed && (p.costs.Mixed == 0 || p.offsets || m == Certain || plan.Looks[0].Rule != backend.Student || (p.head+plan.Looks[0].To+31)/32 > 5) {
+				t.Errorf("%s: first look %+v", plan.Name, plan.Looks)
+			}
+			if lookups := len(plan.Looks) > 0 && plan.Looks[0].Rep == backend.SignPanels; lookups != (strings.HasPrefix(plan.Name, "signs") && !strings.HasPrefix(plan.Name, "signs,")) ||
+				lookups && (p.costs.Lookup == 0 || m == Certain || plan.Looks[0].Rule != backend.Student || plan.Looks[0].To > p.rest || plan.Looks[0].To != 2*p.widths[l.stages[0]]) {
 				t.Errorf("%s: first look %+v", plan.Name, plan.Looks)
 			}
 			certain := m == Certain || l.dense() || p.fallible(l) == 0
@@ -782,7 +795,7 @@ func TestLimit(t *testing.T) {
 // TestNames: parseLadder is the inverse of name, and invalid names are refused with the cause.
 func TestNames(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := drawn(t)
+		p := drawnLookups(t)
 		for _, m := range []Method{Auto, Adaptive, Certain, Exact} {
 			seen := map[string]bool{}
 			for _, l := range p.ladders(m) {
@@ -804,6 +817,8 @@ func TestNames(t *testing.T) {
 	panels.costs.Wide = 0
 	signs := text()
 	withSigns(signs, .01)
+	lookups := text()
+	lookups.costs.Lookup, lookups.limits.Read[backend.SignPanels] = .003, 1024
 	mixed, euclid := text(), text()
 	mixed.costs.Mixed, euclid.costs.Mixed, euclid.offsets = .001, .001, true
 	for _, x := range []struct {
@@ -840,6 +855,13 @@ func TestNames(t *testing.T) {
 		{mixed, Auto, "mixed,rescore", []string{`"mixed"`, "first look", "mixed64"}},
 		{mixed, Auto, "32,mixed64,rescore", []string{`"mixed64"`, "first look"}},
 		{mixed, Auto, "mixed64,32,rescore", []string{"32 coordinates after one of 64"}},
+		{text(), Auto, "signs128,rescore", []string{"no first look at signs"}},
+		{lookups, Auto, "signs96,rescore", []string{"96", "[128 256 512]"}},
+		{lookups, Auto, "signs1536,rescore", []string{"1536", "[128 256 512]"}},
+		{lookups, Auto, "64,signs128,rescore", []string{`"signs128"`}},
+		{lookups, Auto, "signs128,64,rescore", []string{"64 coordinates after one of 64"}},
+		{lookups, Certain, "signs128,whole,rescore", []string{"certain"}},
+		{lookups, Exact, "signs128,rescore", []string{"exact", `"dense"`}},
 		{none, Auto, "64,rescore", []string{"none", `"dense"`}},
 	} {
 		_, err := x.p.parseLadder(x.name, x.m)

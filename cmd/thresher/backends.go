@@ -12,6 +12,7 @@ import (
 	"thresher/cpu"
 	"thresher/gpu"
 	"thresher/internal/cli"
+	"thresher/internal/machine"
 	"thresher/simd"
 )
 
@@ -76,7 +77,7 @@ func (b *backends) close() error {
 
 // options returns the options of an engine on b.
 func (b *backends) options(a *app) *batch.Options {
-	o := &batch.Options{Costs: b.costs}
+	o := &batch.Options{Costs: b.costs, Spare: machine.SpareFor}
 	if b.fallback != nil {
 		o.Fallback, o.Observer = b.fallback, fallbackLog{a}
 	}

@@ -15,6 +15,7 @@ import (
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/internal/cli"
+	"thresher/internal/machine"
 	"thresher/verify"
 )
 
@@ -45,7 +46,7 @@ func (b *bench) engine(ctx context.Context, m batch.Method, basis collection.Bas
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("%s: %w", b.data.name, err)
 	}
-	e, err := batch.Open(ctx, c, b.backend, &batch.Options{Costs: b.costs})
+	e, err := batch.Open(ctx, c, b.backend, &batch.Options{Costs: b.costs, Spare: machine.SpareFor})
 	if err != nil {
 		return nil, nil, nil, errors.Join(err, c.Close())
 	}

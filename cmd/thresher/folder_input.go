@@ -21,6 +21,7 @@ import (
 	"thresher/columns"
 	"thresher/cpu"
 	"thresher/dataset"
+	"thresher/internal/machine"
 	"thresher/segments"
 	"thresher/segments/folder"
 )
@@ -46,7 +47,7 @@ func openFolder(ctx context.Context, path string, b *backends) (*vectorsFolder, 
 		b = &backends{first: cpu.New(cpu.Options{Threads: 1})}
 	}
 	v := &vectorsFolder{backends: b}
-	o.Backend, o.Engine = b.first, batch.Options{Costs: b.costs}
+	o.Backend, o.Engine = b.first, batch.Options{Costs: b.costs, Spare: machine.SpareFor}
 	var err error
 	if v.Folder, err = folder.Open(ctx, path, o); err != nil {
 		return nil, errors.Join(err, b.close())

@@ -9,6 +9,7 @@ import (
 	"thresher/collection"
 	"thresher/dataset"
 	"thresher/internal/cli"
+	"thresher/internal/machine"
 	"thresher/join"
 	"thresher/tasks"
 )
@@ -45,7 +46,7 @@ func (j *joining) load(ctx context.Context) error {
 		order, starts = join.SortRows(rows, j.right.groups)
 	}
 	if err := j.openRight(ctx, rows, r, order, starts); err != nil {
-		return err
+		return join.InTable(err, order)
 	}
 	j.rows = dataset.RelativeTo(j.rows, dataset.OriginOf(r))
 	j.summary = joinSummary{
@@ -98,7 +99,7 @@ func (j *joining) openRight(ctx context.Context, rows dataset.Vectors, r dataset
 		return fmt.Errorf("%s: %w", j.right.in.name, err)
 	}
 	j.close = append(j.close, c.Close)
-	e, err := batch.Open(ctx, c, processor, nil)
+	e, err := batch.Open(ctx, c, processor, &batch.Options{Spare: machine.SpareFor})
 	if err != nil {
 		return err
 	}

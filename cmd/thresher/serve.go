@@ -114,6 +114,7 @@ func (a *app) runServe(ctx context.Context, demo bool) (err error) {
 	a.checkShares(a.serverMemory(), shares)
 	cli.LowerHeap(cli.HeapOf(o.Memory))
 	pool.runBytes = min(maxRunBytes, shares.Computing/2)
+	pool.spare = func(int64) int64 { return shares.Computing / 4 } // so that three of them run at once
 	if o.Traces, err = trace.FromEnvironment(ctx, o.Release, a.Log); err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"thresher/collection"
 	"thresher/cpu"
 	"thresher/gpu"
+	"thresher/internal/machine"
 )
 
 // pool holds the backends on which a server opens collections.
@@ -19,8 +20,9 @@ type pool struct {
 	card     *card
 	unused   error
 	cpuCosts *backend.Costs
-	// runBytes bounds the memory of one run of a search.
+	// runBytes bounds the memory of one run of a search, spare says what one may take whose looks drop nothing.
 	runBytes int64
+	spare    func(need int64) int64
 }
 
 // maxRunBytes is the greatest memory of one run of a search.
@@ -29,7 +31,7 @@ const maxRunBytes = 256 << 20
 // openPool starts the backends of the setting --backend; for auto the CPU, and a GPU if there
 // is one.
 func (a *app) openPool(ctx context.Context) (*pool, error) {
-	p := &pool{app: a}
+	p := &pool{app: a, spare: machine.SpareFor}
 	if err := p.open(ctx); err != nil {
 		return nil, errors.Join(err, p.close())
 	}
@@ -104,15 +106,15 @@ func (p *pool) openEngine(ctx context.Context, name string, c *collection.Collec
 // unless the setting says otherwise. Segments come and go with writes, which would all have to be loaded on a GPU.
 func (p *pool) placeChanging(string) (backend.Backend, *batch.Options, error) {
 	if p.card != nil && p.app.Config.Backend == backendCUDA {
-		return p.card.backend, &batch.Options{Costs: p.card.costs, Fallback: p.cpu, Observer: fallbackLog{p.app}, RunBytes: p.runBytes}, nil
+		return p.card.backend, &batch.Options{Costs: p.card.costs, Fallback: p.cpu, Observer: fallbackLog{p.app}, RunBytes: p.runBytes, Spare: p.spare}, nil
 	}
-	return p.cpu, &batch.Options{Costs: p.cpuCosts, Observer: fallbackLog{p.app}, RunBytes: p.runBytes}, nil
+	return p.cpu, &batch.Options{Costs: p.cpuCosts, Observer: fallbackLog{p.app}, RunBytes: p.runBytes, Spare: p.spare}, nil
 }
 
 // place returns the backend that c is searched on and the options of its engine: the GPU, with the CPU as
 // fallback, if the setting says so or, for auto, if it is predicted to be faster.
 func (p *pool) place(name string, c *collection.Collection) (backend.Backend, *batch.Options, error) {
-	onCPU := &batch.Options{Costs: p.cpuCosts, Observer: fallbackLog{p.app}, RunBytes: p.runBytes}
+	onCPU := &batch.Options{Costs: p.cpuCosts, Observer: fallbackLog{p.app}, RunBytes: p.runBytes, Spare: p.spare}
 	if p.card == nil {
 		return p.cpu, onCPU, nil
 	}
@@ -133,5 +135,5 @@ func (p *pool) place(name string, c *collection.Collection) (backend.Backend, *b
 			return p.cpu, onCPU, nil
 		}
 	}
-	return p.card.backend, &batch.Options{Costs: p.card.costs, Fallback: p.cpu, Observer: fallbackLog{p.app}, RunBytes: p.runBytes}, nil
+	return p.card.backend, &batch.Options{Costs: p.card.costs, Fallback: p.cpu, Observer: fallbackLog{p.app}, RunBytes: p.runBytes, Spare: p.spare}, nil
 }

@@ -142,7 +142,9 @@ func (x *Run) scanPanels(ctx context.Context, worker *worker, t *looks.Compiled,
 		}
 		for at, panel := range panels {
 			lo := int(panel)
-			if byRows {
+			if t.Signs != nil {
+				x.scanSigns(w, t, qs, lo)
+			} else if byRows {
 				sums := w.sums8[at*arms.PanelAtoms:]
 				w.masks[0] = x.r.Kernels.Test(sums[:min(arms.PanelAtoms, len(sums))], x.panelTerms(w, t, lo), &w.tests[0], w.values)
 			} else {
@@ -164,7 +166,7 @@ func (x *Run) scanPanels(ctx context.Context, worker *worker, t *looks.Compiled,
 // byRows reports whether look t sums the products of rows as they lie: for a single query, Rows8 takes less than ScanRows, which
 // multiplies as if there were four.
 func (x *Run) byRows(t *looks.Compiled, qs []*scanning) bool {
-	return len(qs) == 1 && t.Look.To > x.C.PanelWidth
+	return len(qs) == 1 && t.Signs == nil && t.Look.To > x.C.PanelWidth
 }
 
 // beginPanels prepares the scratch for testing the atoms of panels for queries, and returns their codes, so many bytes each.

@@ -42,7 +42,7 @@ func (x *Run) ExpectedBytes(l backend.Look) float64 {
 	if l.Rule == backend.Cauchy {
 		later = laterCertain
 	}
-	return float64(x.C.N) * (float64(x.C.R+l.To) + later*float64(x.C.D-l.To))
+	return float64(x.C.N) * (float64(l.Rep.AtomBytes(x.C.R, l.To)) + later*float64(x.C.D-l.To))
 }
 
 // scanHelped takes look t for query j, together with helpers. The look's course is that of scanQueries:

@@ -87,6 +87,7 @@ type scratch struct {
 	eligible   topk.Entries // the arms of a chunk whose estimates are at most the ceiling
 	candidates topk.Entries
 	sums8      []simd.RowSums8 // of the rows of a strip
+	panelSums  [arms.PanelAtoms]simd.RowSums8
 }
 
 // getScratch returns memory for a goroutine that has none, to be returned by putScratch.

@@ -95,9 +95,10 @@ func (x *Run) scanTogether(ctx context.Context, t *looks.Compiled, js []int) err
 type scanning struct {
 	*Query
 	bound        looks.Bound
-	codes        []int8   // the query's 8-bit codes, of the look's width
-	allAllowed   bool     // filter and From allow every atom
-	allowedBits  []uint64 // the bits of the goal's filter; nil without a filter
+	codes        []int8          // the query's 8-bit codes, of the look's width; of the head alone at panels of signs
+	tables       simd.SignTables // of a look at panels of signs
+	allAllowed   bool            // filter and From allow every atom
+	allowedBits  []uint64        // the bits of the goal's filter; nil without a filter
 	test         simd.ScanQuery
 	listedBefore int  // arms listed before this look
 	hiddenBefore int  // hidden atoms before NextPanel, for nextHidden
@@ -251,7 +252,14 @@ func (x *Run) newScans(w *scratch, t *looks.Compiled, js []int) []*scanning {
 			q.from, q.repeats, q.again = stopped.from, stopped.repeats, stopped.again
 		}
 		q.hiddenBefore, _ = slices.BinarySearch(s.Hidden, uint32(s.NextPanel*arms.PanelAtoms))
-		steps, headBias, restBias := s.codeQuery8(w, q.codes, t.Look.To)
+		var steps looks.Steps
+		var headBias, restBias int32
+		if t.Signs != nil {
+			steps, headBias = s.codeQuerySigns(w, q, t.Look.To)
+			restBias = q.tables.Bias
+		} else {
+			steps, headBias, restBias = s.codeQuery8(w, q.codes, t.Look.To)
+		}
 		if t.Look.Source == backend.LowerBound {
 			s.SeedLower()
 		}

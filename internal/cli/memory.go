@@ -2,29 +2,14 @@ package cli
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"runtime/debug"
-	"runtime/metrics"
 
 	"thresher/internal/machine"
 )
 
-// SpareMemory returns the number of bytes that one piece of work may take: three quarters of
-// the least of what is free on the machine, in the control groups, in the address space of the
-// process, and below GOMEMLIMIT; 0 if unknown.
-func SpareMemory() int64 {
-	least := int64(math.MaxInt64)
-	for _, free := range []func() (int64, bool){freeOnMachine, freeAddresses, freeBelowLimit} {
-		if n, ok := free(); ok {
-			least = min(least, max(n, 0))
-		}
-	}
-	if least == math.MaxInt64 {
-		return 0
-	}
-	return max(least/4*3, 1)
-}
+// SpareMemory returns the number of bytes that one piece of work may take, as [machine.Spare] has it; 0 if unknown.
+func SpareMemory() int64 { return machine.Spare() }
 
 // NeedMemory refuses work that would take more than SpareMemory.
 func NeedMemory(what string, bytes float64) error {
@@ -34,27 +19,9 @@ func NeedMemory(what string, bytes float64) error {
 	return nil
 }
 
-// freeOnMachine returns what the machine and the control groups of the process have free.
-func freeOnMachine() (int64, bool) { return machine.Free(os.DirFS("/")) }
-
-func freeBelowLimit() (int64, bool) {
-	limit := debug.SetMemoryLimit(-1)
-	if limit == math.MaxInt64 {
-		return 0, false
-	}
-	return limit - takenByRuntime(), true
-}
-
-// takenByRuntime returns what counts for GOMEMLIMIT.
-func takenByRuntime() int64 {
-	taken := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
-	metrics.Read(taken)
-	return int64(taken[0].Value.Uint64() - taken[1].Value.Uint64())
-}
-
 // GrowHeapBy has the garbage collector keep the heap below what it is now and so many bytes more, by LowerHeap:
 // work that was divided by SpareMemory leaves no room for as much again of what is not in use any more.
-func GrowHeapBy(bytes int64) { LowerHeap(takenByRuntime() + bytes) }
+func GrowHeapBy(bytes int64) { LowerHeap(machine.Taken() + bytes) }
 
 // heapOfMemory is the part of the memory of a process that its heap may have. The rest is for
 // stacks, the runtime's tables, and holes between what is allocated.

@@ -4,8 +4,6 @@ package cli
 
 import "math"
 
-func freeAddresses() (int64, bool) { return 0, false }
-
 // FileDescriptors returns how many files the process may have open; false if it is not known.
 func FileDescriptors() (int, bool) { return 0, false }
 

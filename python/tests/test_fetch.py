@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 
 import numpy as np
@@ -125,3 +127,75 @@ def test_a_missing_package_is_named(memory, monkeypatch):
         assert str(failed.value).endswith(f"pip install {package}")
     with pytest.raises(ValueError, match=r"^path: zz://a/x\.npy: fsspec knows no protocol 'zz': .* package"):
         thresher.Index.open("zz://a/x.npy", metric="ip")
+
+
+def saved(tmp_path, system, name, rows):
+    with thresher.Index(rows, metric="ip") as index:
+        index.save(tmp_path / name)
+    system.put_file(str(tmp_path / name), "/bucket/" + name)
+
+
+def cached(tmp_path, name):
+    return list((tmp_path / "cache" / "python").glob("*/" + name))
+
+
+def best(url, **settings):
+    with thresher.Index.open(url, **settings) as index:
+        return index.search(ROWS[7:8], 5, method="exact").ids[0].tolist()
+
+
+@pytest.mark.parametrize("noticed", [True, False])
+def test_a_damaged_copy_is_fetched_again(memory, tmp_path, noticed):
+    saved(tmp_path, memory, "a.thresher", ROWS)
+    url, want = "memory://bucket/a.thresher", wanted(ROWS, ROWS[7].astype(np.float64))
+    assert best(url) == want
+    (copy,) = cached(tmp_path, "a.thresher")
+    status = copy.stat()
+    damaged = bytearray(copy.read_bytes())
+    damaged[-1] ^= 255  # of the last section
+    copy.write_bytes(damaged)
+    if not noticed:  # a disk that lost bits tells nobody: the checksums of the file do
+        os.utime(copy, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert best(url) == want
+    assert copy.read_bytes() == (tmp_path / "a.thresher").read_bytes()
+
+
+def test_a_file_that_is_damaged_where_it_came_from_is_fetched_once(memory, tmp_path, monkeypatch):
+    memory.pipe_file("/bucket/a.thresher", b"junk" * 100)
+    gets = []
+    get_file = type(memory).get_file
+    monkeypatch.setattr(type(memory), "get_file", lambda self, *a, **k: (gets.append(a[0]), get_file(self, *a, **k))[1])
+    with pytest.raises(OSError, match=r"memory://bucket/a\.thresher"):
+        thresher.Index.open("memory://bucket/a.thresher")
+    assert len(gets) == 1
+
+
+def test_the_cache_is_brought_to_its_limit(memory, tmp_path, monkeypatch):
+    for name in ("a.npy", "b.npy", "c.npy"):
+        put(memory, "/bucket/" + name, ROWS)
+    fetch = (
+        "import fsspec, sys, thresher\n"
+        "fsspec.filesystem('memory').pipe_file(sys.argv[1], open(sys.argv[2], 'rb').read())\n"
+        "from thresher import _fetch; _fetch.fetched('memory:/' + sys.argv[1])\n"
+        "print('held', flush=True); sys.stdin.read()\n"
+    )
+    np.save(tmp_path / "x.npy", ROWS)
+    command = [sys.executable, "-c", fetch]
+    # One process has ended, another uses what it fetched.
+    subprocess.run([*command, "/p/ended.npy", str(tmp_path / "x.npy")], input=b"", check=True, capture_output=True)
+    with subprocess.Popen(
+        [*command, "/p/used.npy", str(tmp_path / "x.npy")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as user:
+        assert user.stdout.readline() == b"held\n"
+        monkeypatch.setenv("THRESHER_CACHE_LIMIT", "1kB")
+        assert best("memory://bucket/a.npy", metric="ip") == wanted(ROWS, ROWS[7].astype(np.float64))
+        assert len(cached(tmp_path, "a.npy")) == len(cached(tmp_path, "used.npy")) == 1
+        assert not cached(tmp_path, "ended.npy")
+        user.stdin.close()
+        user.wait()
+    best("memory://bucket/b.npy", metric="ip")
+    assert not cached(tmp_path, "used.npy")
+    assert len(cached(tmp_path, "a.npy")) == 1  # this process may use it again
+    monkeypatch.setenv("THRESHER_CACHE_LIMIT", "much")
+    with pytest.raises(ValueError, match="THRESHER_CACHE_LIMIT: 'much' is no size"):
+        thresher.Index.open("memory://bucket/c.npy", metric="ip")

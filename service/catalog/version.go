@@ -128,10 +128,10 @@ func (t *sharedTurns) Next(ctx context.Context, expected time.Duration) error {
 func (v *Version) RunBytes(req batch.Request, queries int) (int64, error) {
 	if v.now != nil {
 		f, err := v.now.Footprint(req, queries)
-		return f.Run, err
+		return f.Bounded, err
 	}
 	f, err := v.o.engine.Footprint(req, queries)
-	return f.Run, err
+	return f.Bounded, err
 }
 
 // Row returns row i as given, rounded to float32, 0 <= i < Len(); it is read-only and invalid after

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from thresher import _ids
+from thresher import _cached, _ids
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.:-]*://")
 
@@ -98,14 +98,30 @@ def fetched(url: str) -> str:
     below = root[len(base) :]
     _origins[entry] = _shown(url[: -len(below)] if below and url.endswith(below) else url).rstrip("/")
     paths = []
+    _cached.hold(entry)
+    arrived = _cached.arrivals(entry)
     for name in names:
         path = os.path.join(entry, *_parts(name, base))
         paths.append(path)
-        size = infos[name].get("size")
-        if stated[name] is not None and os.path.exists(path) and size in (None, os.path.getsize(path)):
+        size, relative = infos[name].get("size"), os.path.relpath(path, entry)
+        if (
+            stated[name] is not None
+            and os.path.exists(path)
+            and size in (None, os.path.getsize(path))
+            and not (relative in arrived and arrived[relative].is_damaged(path))
+        ):
             continue
         _get(system, name, path, size, url)
+        arrived[relative] = _cached.Arrived.at(path)
+        _cached.note(entry, arrived)
+    if limit := _cached.limit():
+        _cached.evict(os.path.dirname(entry), limit)
     return paths[0] if len(names) == 1 or url.endswith(".thresher") else entry
+
+
+def mended(paths: str) -> bool:
+    """Whether files of the cache among these have other bytes than those that arrived. They are removed."""
+    return any([_cached.remove_damaged(entry) for entry in list(_origins) if entry in paths])
 
 
 @contextmanager

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package machine
+
+func freeAddresses() (int64, bool) { return 0, false }
