@@ -96,7 +96,7 @@ func TestChoice(t *testing.T) {
 		{"signs tell most of what whole rows do", Auto, func(p *problem) { withSigns(p, .002) }, "64,signs,whole,rescore"},
 		{"signs, and whole rows behind them", Auto, func(p *problem) {
 			withSigns(p, .002)
-			p.k, p.costs.Fetch = 100, 1e3
+			p.k, p.costs.Fetch = 60, 1e3
 		}, "128,signs,whole,rescore"},
 		{"signs are dear", Auto, func(p *problem) { withSigns(p, 1) }, "64,whole,rescore"},
 		{"signs, certain", Certain, func(p *problem) {
@@ -468,6 +468,9 @@ func plainCost(p *problem, stages []int, mixed, gather, certain bool, source bac
 	}
 	before := total // of the first look
 	total += covered * (read*code + test)
+	if own && p.panels >= 32 { // the sample is scanned twice
+		total += covered * (read*code + test) * float64(max(8, min(64, p.panels/32))) / float64(p.panels)
+	}
 	if gather {
 		code = c.Scan
 		if p.widths[stages[0]] > p.panelWidth {
@@ -500,6 +503,12 @@ func plainCost(p *problem, stages []int, mixed, gather, certain bool, source bac
 		next := math.Min(2*seen, reached)
 		all += listed * (next - seen) * n / reached * during(rank, reached, seen, next, func(c *curves, rank float64) float64 { return p.shareKeptBy(c, l, 0, math.Log(rank), wider) })
 		seen = next
+	}
+	if own && p.panels < 32 {
+		all = n
+	} else if own { // so many times as far down as the threshold
+		sampled := 64 * float64(max(8, min(64, p.panels/32))) / atoms * float64(p.k)
+		all = n * share(0, math.Min(atoms, rank*(1+2/math.Sqrt(sampled)+3/sampled)))
 	}
 	if p.k > 0 {
 		total += c.List * math.Min(n, all)
@@ -546,10 +555,11 @@ func plainCost(p *problem, stages []int, mixed, gather, certain bool, source bac
 		}
 	}
 	if own {
-		total += .45 * c.Visit * (total - before) / c.List
+		total += .2 * c.Visit * (total - before) / c.List
 	} else if p.k > 0 {
 		total += entering*scored + 7*c.Visit*math.Max(0, entering-float64(p.k))
 	}
+	ownTogether := own && p.k >= 64 && p.queries != 1
 	left := n * share(0, rank)
 	for i := 1; i < len(stages); i++ {
 		total += left * c.Visit
@@ -568,7 +578,7 @@ func plainCost(p *problem, stages []int, mixed, gather, certain bool, source bac
 		total += row * math.Max(0, left-answers)
 	} else {
 		last := math.Max(answers, math.Min(left, n*share(len(stages)-1, math.Exp(p.rank(backend.Exact)))))
-		if p.k > p.atoms/256 && 4*p.dim*p.atoms > 16<<20 { // half of them together
+		if ownTogether || p.k > p.atoms/256 && 4*p.dim*p.atoms > 16<<20 { // half of them together
 			together := plainTogether(p, plainSharing(p), last)
 			if total += together; !own {
 				total += (row*last - together) / 2
@@ -578,7 +588,11 @@ func plainCost(p *problem, stages []int, mixed, gather, certain bool, source bac
 			total += row * last
 		}
 	}
-	return (total + 3.75*c.Visit*answers) / n, (total - before) / n, scanned
+	last := 3.75
+	if ownTogether {
+		last = 1.25
+	}
+	return (total + last*c.Visit*answers) / n, (total - before) / n, scanned
 }
 
 // TestNoRegret compares the planner's choice with every ladder, and every forecast with plainCost.
@@ -668,7 +682,7 @@ func TestNoRegret(t *testing.T) {
 						continue
 					}
 					for _, gathers := range []bool{false, true} {
-						if gathers && (mixed || set == 0 || p.arms >= p.atoms || p.costs.Gather == 0) {
+						if gathers && (mixed || set == 0 || source == backend.LowerBound && stages[0] == len(p.widths)-1 || p.arms >= p.atoms || p.costs.Gather == 0) {
 							continue
 						}
 						if x := weigh(stages, mixed, gathers, certain, source); x < least {
@@ -688,6 +702,9 @@ func TestNoRegret(t *testing.T) {
 		}
 		for _, l := range p.ladders(m) {
 			for _, l.source = range p.sources() {
+				if l.gather && p.raisesByOwn(l) { // no such look gathers
+					continue
+				}
 				f := p.forecast(l, p.rankOf(l))
 				if want, _, _ := plainCost(p, l.stages, l.first == backend.Mixed, l.gather, l.certain, l.source); math.Abs(f.total()-want) > 1e-9*want {
 					t.Errorf("%s: forecast %g ns, plainly %g", p.name(l), f.total(), want)

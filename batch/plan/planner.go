@@ -236,6 +236,9 @@ func (p *problem) withSource(l ladder) (best ladder, least float64) {
 	least = math.Inf(1)
 	for _, source := range p.sources() {
 		l.source = source
+		if l.gather && p.raisesByOwn(l) {
+			continue // such looks do not gather
+		}
 		f := p.forecast(l, p.rankOf(l))
 		cost := f.total()
 		cost += p.fewPenalty(l, &f)

@@ -3,7 +3,6 @@ package scan
 import (
 	"context"
 	"slices"
-	"sort"
 
 	"thresher/backend"
 	"thresher/backend/looks"
@@ -177,27 +176,10 @@ func (g *gathering) toAtoms(places []uint32) {
 	}
 }
 
-// stripOf returns the number of the strip that has an atom, and the atom at which the next one begins.
-func (g *gathering) stripOf(atom uint32) (number int, end uint32) {
-	panel := sort.Search(len(g.numbers), func(p int) bool { return g.starts[p] > atom/arms.PanelAtoms }) - 1
-	number = panel / gatheredStrip
-	return number, g.starts[min((number+1)*gatheredStrip, len(g.numbers))] * arms.PanelAtoms
-}
-
-// stripOf returns the strip by which the bounds of an atom of a scan were rounded, and the atom at which the next one
-// begins.
-func (q *scanning) stripOf(atom uint32) (strip *looks.Strip, end uint32) {
-	if g := q.gathering; g != nil {
-		number, end := g.stripOf(atom)
-		return &g.strips[number], end
-	}
-	number := atom / looks.StripAtoms
-	return &q.bound.Strips[number], (number + 1) * looks.StripAtoms
-}
-
-// gathers reports whether look l reads of the query's atoms only those that its filter allows.
+// gathers reports whether look l reads of the query's atoms only those that its filter allows. A look whose own lower
+// bounds may raise the threshold reads panels.
 func (s *Query) gathers(l backend.Look) bool {
-	return l.Gather && l.Rep == backend.Panels && s.Goal.Filter != nil && s.Goal.From == 0
+	return l.Gather && l.Rep == backend.Panels && (l.To < s.C.D || l.Source != backend.LowerBound) && s.Goal.Filter != nil && s.Goal.From == 0
 }
 
 // firstStrip returns the strip of the first panel of a chunk, of which scanned lists those scanned.

@@ -48,13 +48,6 @@ func TestLayOut(t *testing.T) {
 		if !slices.Equal(atoms, f.Atoms()) {
 			t.Errorf("every %d: the places are those of other atoms", every)
 		}
-		for p := range g.numbers {
-			for _, i := range g.atomsOf(p) {
-				if number, end := g.stripOf(i); number != p/gatheredStrip || end <= i {
-					t.Fatalf("every %d: atom %d of panel %d is in strip %d, which ends before atom %d", every, i, p, number, end)
-				}
-			}
-		}
 	}
 	if g := layOut(nil, panels); len(g.numbers) != 0 || int(g.starts[0]) != 0 {
 		t.Errorf("no atoms: %d panels, from %d on", len(g.numbers), g.starts[0])
