@@ -7,7 +7,7 @@ help: ## this list
 
 include .ci/stages.mk
 
-.PHONY: help test test-modules test-deploy race vet lint deadcode generate proto kernels check-kernels emu test-cuda suite-cuda goals-cuda mutants bench-host lint-cuda fuzz calibrate bench bench-pairs bench-peers bench-peers-small bench-race bench-race-quick bench-uses bench-uses-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed gpu-injections gpu-injected e2e load fairness slow-bodies crash backup-drill diskfull hostile clean module wheels test-python test-python-versions test-python-adapters test-python-cuda test-engines engines-killed worker-overhead worker-stress wheel-cuda
+.PHONY: help test test-modules test-deploy race vet lint deadcode generate proto kernels check-kernels emu test-cuda suite-cuda goals-cuda mutants bench-host lint-cuda fuzz calibrate bench bench-pairs bench-peers bench-peers-small bench-race bench-race-quick bench-uses bench-uses-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed gpu-injections gpu-injected e2e load fairness slow-bodies crash upserts backup-drill diskfull hostile clean module wheels test-python test-python-versions test-python-adapters test-python-cuda test-engines engines-killed worker-overhead worker-stress wheel-cuda
 
 # The folders with a go.mod whose packages are vetted and tested: the product, and what only measures, tests or installs it.
 MODULES = . bench e2e
@@ -44,7 +44,7 @@ vet-elsewhere: ## go vet for another system and another processor, without cgo
 lint: ## staticcheck, of the version pinned here
 	$(call each,$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...)
 
-KERNELS = scan drain rows signs gemm float ranks convert sort
+KERNELS = scan drain rows signs signpanels gemm float ranks convert sort
 # assembly FOLDER: FOLDER/*.s, by the generators in FOLDER/_generate
 assembly = @cd $(1)/_generate && for k in $(KERNELS); do \
 	  if [ -d $$k ]; then $(GO) run ./$$k -out ../$${k}_amd64.s -stubs ../$${k}_stubs_amd64.go -pkg simd || exit 1; fi; \
@@ -275,6 +275,9 @@ KILLS ?= 1000
 crash: $(LOADING) ## kill -9 while collections, files, jobs and tournaments are written; then recovery of damaged data folders
 	$(LOADING) crash $(DRAWN) -crashes $(CRASHES) $(CRASH)
 	$(GO) test ./segments/folder -run 'TestKill$$' -timeout 4h -kills $(KILLS)
+
+upserts: $(LOADING) ## a million rows written to a server beside searches: its memory stays flat, and each id has its last row
+	$(LOADING) upserts $(DRAWN) $(UPSERTS)
 
 BACKUPS ?= 100
 backup-drill: $(LOADING) ## backups while three tournaments are judged, each restored: no acknowledged result is missing; BACKUP=-plain copies files and must lose some

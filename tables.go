@@ -90,11 +90,7 @@ func Join[F Float](ctx context.Context, left, right []F, dim int, o JoinOptions)
 	}
 	x, err := build(ctx, rows, dim, Options{Metric: o.Metric, Seed: o.Seed, Threads: o.Threads}, starts != nil || !options.Builds(n, int64(m)))
 	if err != nil {
-		var row *collection.RowError
-		if errors.As(err, &row) && order != nil {
-			row.Row = int(order[row.Row])
-		}
-		return nil, fmt.Errorf("right: %w", err)
+		return nil, fmt.Errorf("right: %w", join.InTable(err, order))
 	}
 	defer x.Close()
 	r, err := join.NewRight(x.engine, order, starts, *options)

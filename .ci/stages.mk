@@ -7,12 +7,12 @@ STAGES_AT_ONCE ?= 2
 
 # The first build what others need, or are cheap and fail often.
 CI_FIRST = packages modules vet emu lint
-CI = test-cuda e2e race test test-modules test-python gpu-rehearsal test-python-cuda test-kernels test-arm64 docker wheel-cuda test-deploy service-faults lint-cuda deadcode \
+CI = test-cuda e2e race test test-modules service-faults test-python test-engines gpu-rehearsal test-python-cuda test-kernels test-arm64 docker wheel-cuda test-deploy lint-cuda deadcode \
   vet-elsewhere check-generated bench-peers-small bench-host test-scripts reports demo
 
 NIGHTLY_FIRST = packages modules emu
-NIGHTLY = test-drawn race-whole kernel-sets test-cuda-schedules selftest mutants suite-cuda goals-cuda gpu-injections fuzz crash backup-drill diskfull hostile \
-  fairness slow-bodies worker-stress test-engines engines-killed test-python-versions bench-uses-small
+NIGHTLY = test-drawn race-whole kernel-sets test-cuda-schedules selftest mutants suite-cuda goals-cuda gpu-injections fuzz crash upserts backup-drill diskfull hostile \
+  fairness slow-bodies worker-stress engines-killed test-python-versions bench-uses-small
 
 # Seconds; 600 where there is no line.
 LIMIT_packages = 900
@@ -35,6 +35,7 @@ LIMIT_goals-cuda = 10800
 LIMIT_gpu-injections = 1800
 LIMIT_fuzz = 14400
 LIMIT_crash = 3600
+LIMIT_upserts = 1800
 LIMIT_backup-drill = 3600
 LIMIT_worker-stress = 1800
 LIMIT_engines-killed = 1800

@@ -26,6 +26,7 @@ func PortableCapacity() Capacity {
 	for r := range l.Read {
 		l.Read[r] = portableRead
 	}
+	l.Read[SignPanels] = 0
 	l.Read[RowCodes], l.Read[Float32] = Unlimited, Unlimited
 	return l
 }

@@ -20,6 +20,9 @@ type Costs struct {
 	// Mixed is the cost of a code in a first look at mixed codes, those of terms included; 0 if
 	// the backend has no such looks, and in old files of costs.
 	Mixed float64 `json:"mixed"`
+	// Lookup is the cost of a coordinate in a first look at panels of signs; 0 if the backend has no such
+	// looks, and in old files of costs.
+	Lookup float64 `json:"lookup"`
 	// Test is the cost of a first look per atom and query, without its codes. List is the
 	// additional cost of an atom that survives: it is listed, and tested again later.
 	Test float64 `json:"test"`
@@ -69,6 +72,7 @@ func (c *Costs) Table() []Cost {
 		{"wide", "a code of a first look wider than panels", c.Wide, true},
 		{"transpose", "a code transposed for it, for all queries", c.Transpose, true},
 		{"mixed", "a mixed code of the first look", c.Mixed, true},
+		{"lookup", "a sign of the first look", c.Lookup, true},
 		{"test", "a vector at the first look, codes aside", c.Test, false},
 		{"list", "a vector that passes it", c.List, false},
 		{"visit", "reaching a row of codes", c.Visit, false},

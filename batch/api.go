@@ -62,10 +62,10 @@ type Request struct {
 	// Plan, if not "", replaces the planner's choice for methods auto, exact, certain
 	// and adaptive. "dense" scans all rows; "gather" scans the rows that Filter and Exclude
 	// allow, if they exclude any. Otherwise it lists the looks: the number of rest
-	// coordinates of each, ascending, after "mixed" if the first look is at mixed codes,
+	// coordinates of each, ascending, after "mixed" or "signs" if the first look is at mixed codes or at panels of signs,
 	// "signs" for the signs of all or "whole" for all of them; and finally "rescore", the
 	// exact scores of the survivors: "64,256,rescore", "128,whole,rescore",
-	// "mixed96,signs,rescore". "rows" is an old name of "rescore". Looks before "whole" use
+	// "mixed96,signs,rescore", "signs128,signs,rescore". "rows" is an old name of "rescore". Looks before "whole" use
 	// the Student bound or, for method certain, a deterministic one.
 	// Engine.Plans lists the plans. Certificates of these methods name the plan in this
 	// form, except for certain on the raw basis: like the other methods it has only one
@@ -202,7 +202,7 @@ const (
 
 // LookRecord is what one look did for one query.
 type LookRecord struct {
-	Reads string  `json:"reads"` // "panels", "mixed", "codes" ("rows" in old files), "signs", "float32"
+	Reads string  `json:"reads"` // "panels", "mixed", "sign panels", "codes" ("rows" in old files), "signs", "float32"
 	Width int     `json:"width"` // coordinates read of an arm, head included
 	Rule  string  `json:"rule"`
 	Alpha float64 `json:"alpha"` // failure probability spent per arm

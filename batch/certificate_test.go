@@ -39,7 +39,7 @@ func TestCertificates(t *testing.T) {
 					{K: 10, Method: batch.Exact}, {K: 10, Method: batch.Certain, Epsilon: .5}, {K: 10, Method: batch.Adaptive, Delta: .1},
 					{K: 10, Method: batch.Strict}, {K: 10, Method: batch.PrefixF32},
 					{K: 5, Exclude: []int64{1, 3, 5, 7, 9}}, {K: 5, Method: batch.Certain, Filter: []int64{1, 300, 5, 7, 1100, 70}},
-					{K: 10, ExcludeSelf: true, Method: batch.Certain},
+					{K: 10, ExcludeSelf: true, Method: batch.Certain}, {K: 10, Delta: .1, Plan: "signs128,whole,rescore"},
 				} {
 					req.Queries = queries
 					resp, err := e.Search(t.Context(), req)
@@ -112,7 +112,11 @@ func recompute(t *testing.T, what string, c *collection.Collection, req *batch.R
 			t.Errorf("%s: a look saw %d of %d and kept %d", what, l.Seen, before, l.Survivors)
 		}
 		before = l.Survivors
-		read := int64(l.Seen+l.Disallowed) * int64(l.Width)
+		codes := l.Width
+		if l.Reads == "sign panels" { // eight signs a pull
+			codes = c.R + (l.Width-c.R)/8
+		}
+		read := int64(l.Seen+l.Disallowed) * int64(codes)
 		if l.Reads == "float32" {
 			read = int64(l.Seen) * int64(l.Width-width)
 			width = l.Width
@@ -135,7 +139,7 @@ func recompute(t *testing.T, what string, c *collection.Collection, req *batch.R
 	pulls += int64(cert.RowsScored-resolved) * int64(c.Dim)
 	bytes += 4 * int64(cert.RowsScored-resolved) * int64(c.Dim)
 	// rows of codes that were read only for lower bounds are not part of a look
-	if codes := int64(c.R + c.D); c.Coded() && cert.Pulls > pulls && len(cert.Looks) > 0 && cert.Looks[0].Reads == "panels" {
+	if codes := int64(c.R + c.D); c.Coded() && cert.Pulls > pulls && len(cert.Looks) > 0 && (cert.Looks[0].Reads == "panels" || cert.Looks[0].Reads == "sign panels") {
 		tightening := (cert.Pulls - pulls) / codes
 		if tightening > int64(cert.Looks[0].Survivors) {
 			t.Errorf("%s: %d rows of codes made thresholds, %d arms passed the first look", what, tightening, cert.Looks[0].Survivors)

@@ -107,6 +107,8 @@ func looks(c *collection.Collection, records []batch.LookRecord) []backend.LookR
 			l.Rep, l.To = backend.Panels, r.Width-c.R
 		case "mixed":
 			l.Rep, l.To = backend.Mixed, r.Width-c.R
+		case "sign panels":
+			l.Rep, l.To = backend.SignPanels, r.Width-c.R
 		case "codes":
 			l.Rep, l.To = backend.RowCodes, r.Width-c.R
 		case "float32":

@@ -101,9 +101,11 @@ class Meter:
 def kind(command: bytes) -> str:
     """Return what a process is to a job."""
     program = os.path.basename(command.split(b"\0")[0])
-    if program == b"java":
-        return "java"
-    return "search" if program == b"thresher" or b"SearchSegments" in command or b"pyspark" in command else "other"
+    if program in (b"java", b"raylet", b"gcs_server"):
+        return program.decode()
+    if program == b"thresher" or b"SearchSegments" in command or b"pyspark" in command:
+        return "search"
+    return "agents" if b"dashboard" in command or b"runtime_env" in command else "other"
 
 
 def anonymous(pid: str) -> int:
@@ -129,25 +131,27 @@ class Data:
         self.home, self.dim, self.method, self.block = home, a.dim, a.method, a.block
         rng = np.random.default_rng(1)
 
-        def drawn(n: int) -> Any:
+        def drawn(ids: Any) -> Any:
             """Return vectors that have no near neighbours, as bench/sizes.py draws them."""
-            return rng.standard_normal((n, a.dim), dtype=np.float32) * np.arange(1, a.dim + 1, dtype=np.float32) ** -0.5
+            scale = np.arange(1, a.dim + 1, dtype=np.float32) ** -0.5
+            return rng.standard_normal((len(ids), a.dim), dtype=np.float32) * scale
 
         if os.path.isdir(f"{home}/one"):
             return
-        self.write("vectors", drawn(a.rows), a.segments)
-        queries, tasks = drawn(a.queries), -(-a.queries // a.block)
-        self.write("queries", queries, tasks)
-        self.write("one", queries[:tasks], tasks)
+        self.write("vectors", drawn, a.rows, a.segments)
+        queries, tasks = drawn(range(a.queries)), -(-a.queries // a.block)
+        self.write("queries", lambda ids: queries[ids], a.queries, tasks)
+        self.write("one", lambda ids: queries[ids], tasks, tasks)
 
-    def write(self, name: str, rows: Any, files: int) -> None:
+    def write(self, name: str, rows: Callable[[Any], Any], n: int, files: int) -> None:
+        """Write n rows to files, each of which is made when it is written."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         os.mkdir(f"{self.home}/{name}")
-        for i, some in enumerate(np.array_split(np.arange(len(rows)), files)):
-            vectors = pa.FixedSizeListArray.from_arrays(pa.array(rows[some].reshape(-1)), self.dim)
-            pq.write_table(pa.table({"id": some, "vector": vectors}), f"{self.home}/{name}/{i:03d}.parquet")
+        for i, ids in enumerate(np.array_split(np.arange(n), files)):
+            vectors = pa.FixedSizeListArray.from_arrays(pa.array(rows(ids).reshape(-1)), self.dim)
+            pq.write_table(pa.table({"id": ids, "vector": vectors}), f"{self.home}/{name}/{i:03d}.parquet")
 
     @property
     def segments(self) -> str:
@@ -321,9 +325,11 @@ def main() -> None:
         job("one" if a.engine == "ray" else "queries")  # what the engine starts once, and Java compiles
         print("measuring", flush=True)
         ratios = []
-        for _ in range(a.rounds):
-            start, full = seconds(job, "one"), seconds(job, "queries")
-            opened, one = seconds(alone, "one"), seconds(alone, "queries")
+        for i in range(a.rounds):
+            took_by: dict[Any, tuple[Meter, Meter]] = {}
+            for call in (job, alone) if i % 2 == 0 else (alone, job):  # the speed of a processor drifts
+                took_by[call] = seconds(call, "one"), seconds(call, "queries")
+            (start, full), (opened, one) = took_by[job], took_by[alone]
             took = one.seconds - opened.seconds
             ratios.append((full.seconds - start.seconds) / took)
             beside = {what: full.by[what] - start.by[what] for what in full.by if what not in ("search", "here")}

@@ -72,6 +72,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--dim", type=int, default=128)
     options.add_argument("--cases", default="0,1,2,3")
+    options.add_argument("--rounds", type=int, help="in place of those of the cases")
     asked = options.parse_args()
     print(
         f"thresher {thresher.__version__}, duckdb {duckdb.__version__}, numpy {np.__version__}, pandas {pd.__version__}"
@@ -82,6 +83,7 @@ def main() -> None:
     )
     for at in map(int, asked.cases.split(",")):
         m, n, keys, rounds = CASES[at]
+        rounds = asked.rounds or rounds
         left, right = table(1, m, asked.dim, keys), table(2, n, asked.dim, keys)
         con = duckdb.connect()
         for name, frame in (("l", left), ("r", right)):

@@ -139,6 +139,9 @@ func (r Replica) String() string {
 // replicaVersion is the end of a Replica that is no part of its path or URL.
 var replicaVersion = regexp.MustCompile(`@[0-9a-f]{16}$`)
 
+// wrongVersion is an end that was meant as one.
+var wrongVersion = regexp.MustCompile(`\.thresher@[^/]*$`)
+
 // parseReplicas reads NAME=FROM or NAME=FROM@VERSION, separated by commas.
 func parseReplicas(dst *[]Replica, text string) error {
 	var all []Replica
@@ -150,6 +153,8 @@ func parseReplicas(dst *[]Replica, text string) error {
 		r := Replica{Name: name, From: from}
 		if version := replicaVersion.FindString(from); version != "" {
 			r.From, r.Version = strings.TrimSuffix(from, version), version[1:]
+		} else if wrong := wrongVersion.FindString(from); wrong != "" {
+			return fmt.Errorf("collection %s: %q is no version, which has 16 digits of 0-9 and a-f, as /readyz of a replica states it", name, wrong[len(".thresher@"):])
 		}
 		if slices.ContainsFunc(all, func(o Replica) bool { return o.Name == name }) {
 			return fmt.Errorf("collection %s is listed twice", name)

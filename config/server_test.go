@@ -84,6 +84,7 @@ func TestBadServerValues(t *testing.T) {
 		"limits.k":        {"0", "1.5", "ten"},
 		"coalesce.window": {"2", "-1ms", "fast"},
 		"timeouts.header": {"0s"},
+		"collection":      {"a", "a=x.thresher,a=y.thresher", "a=s3://b/x.thresher@0123abc", "a=x.thresher@0123456789ABCDEF", "a=x.thresher@"},
 	} {
 		for _, value := range values {
 			t.Run(key+"="+value, func(t *testing.T) {

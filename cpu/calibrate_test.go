@@ -198,6 +198,9 @@ func (t *tally) name() string {
 	if t.look.Rep == backend.Signs {
 		return "signs"
 	}
+	if t.look.Rep == backend.SignPanels {
+		return fmt.Sprintf("%d signs", t.look.To)
+	}
 	return strconv.Itoa(t.look.To)
 }
 
@@ -275,6 +278,10 @@ func calibrate(t *testing.T, c cell, count int) []*tally {
 			continue
 		}
 		tallies = append(tallies, &tally{look: look})
+		if signs := backend.SignPanels.Reads(l.Width); look.Rep == backend.Panels && signs <= first.D && signs%128 == 0 {
+			look.Rep, look.To = backend.SignPanels, signs
+			tallies = append(tallies, &tally{look: look})
+		}
 	}
 	var wg sync.WaitGroup
 	var next atomic.Int64

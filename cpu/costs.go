@@ -44,18 +44,18 @@ func builtinCosts(kernels simd.Kernels) backend.Costs {
 	switch kernels {
 	case simd.AVX512:
 		if cpuid.CPU.VendorID == cpuid.Intel {
-			return backend.Costs{Scan: .003, Wide: .0036, Transpose: .022, Test: .17, List: 3.7, Visit: 19, Code: .0128, Sign: .0045, Far: .1,
+			return backend.Costs{Scan: .003, Wide: .0036, Transpose: .022, Test: .17, List: 3.7, Visit: 19, Code: .0128, Sign: .0045, Lookup: .0042, Far: .1,
 				Fetch: 116, Score: .27, Dense: .0122, DenseTest: .2, DenseOne: .152, Gather: 2.4, Rotate: 3.5, Query: 830}
 		}
-		return backend.Costs{Scan: .0022, Wide: .0021, Transpose: .011, Test: .24, List: 1, Visit: 12, Code: .0079, Sign: .0031, Far: .05,
+		return backend.Costs{Scan: .0022, Wide: .0021, Transpose: .011, Test: .24, List: 1, Visit: 12, Code: .0079, Sign: .0031, Lookup: .0031, Far: .05,
 			Fetch: 110, Score: .11, Dense: .0078, DenseTest: .23, DenseOne: .039, Gather: .6, Rotate: 1.7, Query: 400}
 	case simd.AVX2, simd.NEON:
-		// NEON has not been measured; its products a cycle are about AVX2's.
-		return backend.Costs{Scan: .0104, Wide: .0103, Transpose: .024, Test: .31, List: 1.1, Visit: 10, Code: .0254, Sign: .0056, Far: .05,
+		// NEON has not been measured; its products and shuffles a cycle are about AVX2's.
+		return backend.Costs{Scan: .0104, Wide: .0103, Transpose: .024, Test: .31, List: 1.1, Visit: 10, Code: .0254, Sign: .0056, Lookup: .0029, Far: .05,
 			Fetch: 110, Score: .18, Dense: .0158, DenseTest: .26, DenseOne: .048, Gather: .6, Rotate: 1.2, Query: 430}
 	}
 	c := backend.Portable()
-	c.Wide, c.Sign = .248, .165
+	c.Wide, c.Sign, c.Lookup = .248, .165, .5
 	return c
 }
 
@@ -91,12 +91,13 @@ type measurement struct {
 	// row.
 	dense, lowDim, oneQuery, gathered trial
 
-	narrowCodes, allCodes time.Duration // sums of rows of codes in the cache
-	fewSigns, allSigns    time.Duration // sums of rows of signs in the cache
-	random                *rand.Rand
-	memory                []float32     // costMemory of rows, too many for any cache
-	farCodes              time.Duration // sums of random rows of codes in memory
-	farHalfRows, farRows  time.Duration // scores of random rows in memory
+	narrowCodes, allCodes  time.Duration // sums of rows of codes in the cache
+	fewSigns, allSigns     time.Duration // sums of rows of signs in the cache
+	fewLookups, allLookups time.Duration // sums of panels of signs in the cache
+	random                 *rand.Rand
+	memory                 []float32     // costMemory of rows, too many for any cache
+	farCodes               time.Duration // sums of random rows of codes in memory
+	farHalfRows, farRows   time.Duration // scores of random rows in memory
 }
 
 // trial is a search to be timed, with its least times.
@@ -199,6 +200,8 @@ func (m *measurement) timeAll(ctx context.Context) error {
 	timeRows(m, &m.allCodes, m.c.D, m.kernels.Rows)
 	timeRows(m, &m.fewSigns, m.c.D/4, m.kernels.Signs)
 	timeRows(m, &m.allSigns, m.c.D, m.kernels.Signs)
+	m.timeLookups(&m.fewLookups, m.c.D/4)
+	m.timeLookups(&m.allLookups, m.c.D)
 	m.timeFarCodes(&m.farCodes)
 	m.timeFarScores(&m.farHalfRows, costRow/2)
 	m.timeFarScores(&m.farRows, costRow)
@@ -218,6 +221,21 @@ func timeRows[Sums any](m *measurement, least *time.Duration, width int,
 	begun := threadTime()
 	for range costRows {
 		sum(out, m.c.Codes, m.c.R+m.c.D, ids, m.c.R, width, &query)
+	}
+	keepMin(least, begun)
+}
+
+// timeLookups times the sums of costRows panels of signs in the cache, of width coordinates each. Their bits are
+// arbitrary.
+func (m *measurement) timeLookups(least *time.Duration, width int) {
+	var tables simd.SignTables
+	tables.Make(make([]int16, width))
+	codes := make([]int8, m.c.R)
+	var sums [simd.PanelLanes]simd.RowSums8
+	size := simd.SignPanelBytes(m.c.R, width)
+	begun := threadTime()
+	for k := range costRows {
+		m.kernels.SignPanel(&sums, m.c.Codes[k%4*size:], codes, width, tables.Sums)
 	}
 	keepMin(least, begun)
 }
@@ -334,6 +352,7 @@ func (m *measurement) costs() backend.Costs {
 	c.List = max(minCost, per(m.someKept.pulls[0]-m.panel.pulls[0], passed))
 	c.Code, _ = line(float64(m.c.Stages[0].Width), per(m.narrowCodes, costRows*costRows), float64(m.c.D), per(m.allCodes, costRows*costRows))
 	c.Sign, _ = line(float64(m.c.D/4), per(m.fewSigns, costRows*costRows), float64(m.c.D), per(m.allSigns, costRows*costRows))
+	c.Lookup, _ = line(float64(m.c.D/4), per(m.fewLookups, costRows*simd.PanelLanes), float64(m.c.D), per(m.allLookups, costRows*simd.PanelLanes))
 	c.Visit = max(minCost, per(m.someKept.pulls[1], passed)-c.Code*width(&m.someKept, 1))
 	c.Far = max(minCost, per(m.farCodes, costFarRows*costRow)-per(m.allCodes, costRows*costRows*float64(m.c.R+m.c.D)))
 	c.Score, c.Fetch = line(costRow/2, per(m.farHalfRows, costFarRows), costRow, per(m.farRows, costFarRows))

@@ -45,7 +45,7 @@ func TestMeasure(t *testing.T) {
 // TestMeasurementSolves computes the times that known costs take, and the costs from these
 // times.
 func TestMeasurementSolves(t *testing.T) {
-	want := backend.Costs{Scan: .004, Wide: .006, Transpose: .07, Test: .4, List: 5, Visit: 20, Code: .01, Sign: .007, Far: .05, Fetch: 100, Score: .3,
+	want := backend.Costs{Scan: .004, Wide: .006, Transpose: .07, Test: .4, List: 5, Visit: 20, Code: .01, Sign: .007, Lookup: .003, Far: .05, Fetch: 100, Score: .3,
 		Dense: .02, DenseTest: .25, DenseOne: .1, Gather: .9, Rotate: 3, Query: 800}
 	const head, pairs, passed = 32, costAtoms * costQueries, 9000
 	c := &collection.Collection{R: head, D: 512, Stages: []collection.Stage{{Width: 64}, {Width: 128}, {Width: 512}}}
@@ -72,6 +72,7 @@ func TestMeasurementSolves(t *testing.T) {
 		fewAtoms:    trial{pulls: []time.Duration{ns(want.Query * costQueries * .75)}, finish: ns(want.Query * costQueries * .25)},
 		narrowCodes: ns(costRows * costRows * (7 + want.Code*64)), allCodes: ns(costRows * costRows * (7 + want.Code*512)),
 		fewSigns: ns(costRows * costRows * (9 + want.Sign*128)), allSigns: ns(costRows * costRows * (9 + want.Sign*512)),
+		fewLookups: ns(costRows * 64 * (.3 + want.Lookup*128)), allLookups: ns(costRows * 64 * (.3 + want.Lookup*512)),
 		farCodes:    ns(costFarRows * costRow * (want.Far + (7+want.Code*512)/(head+512))),
 		farHalfRows: ns(costFarRows * (want.Fetch + want.Score*costRow/2)), farRows: ns(costFarRows * (want.Fetch + want.Score*costRow)),
 	}

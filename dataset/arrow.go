@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -53,8 +54,13 @@ func openArrow(src *source, opt Options) (r Reader, err error) {
 	if err != nil {
 		return nil, fail(src.name, "not readable as Arrow IPC: %w", cutShort(err))
 	}
-	if err := a.choose(a.stream.Schema(), opt); err != nil {
+	columns := arrowTableColumns(a.stream.Schema())
+	chosen, err := a.choose(a.stream.Schema(), columns, &opt)
+	if err != nil {
 		return nil, err
+	}
+	if chosen.list < 0 {
+		return a.openWide(columns, chosen, opt)
 	}
 	if err := a.advance(); err == io.EOF {
 		return nil, fail(src.name, "%w: all record batches are empty", ErrNoRows)
@@ -85,62 +91,55 @@ func (a *arrowVectors) IDs() []string {
 	return a.ids
 }
 
-// choose finds the columns of vectors and ids.
-func (a *arrowVectors) choose(s *arrow.Schema, opt Options) error {
-	var all, found []string
-	a.column = -1
+// choose finds the columns of vectors and ids, which is noted in opt.
+func (a *arrowVectors) choose(s *arrow.Schema, columns []tableColumn, opt *Options) (chosen chosenTable, err error) {
+	all := make([]string, len(columns))
+	for i := range columns {
+		all[i] = columns[i].name
+	}
 	if opt.IDs == "" && opt.FindIDs && opt.Column != idName {
 		if at := s.FieldIndices(idName); len(at) > 0 && arrowIDType(s.Field(at[0]).Type) {
 			opt.IDs = idName
 		}
 	}
-	for i, f := range s.Fields() {
-		all = append(all, f.Name)
-		if f.Name == opt.IDs && opt.IDs != "" && a.id < 0 {
-			a.id = i
-			continue
-		}
-		_, err := arrowKind(f.Type)
-		if opt.Column != "" && f.Name == opt.Column {
-			if err != nil {
-				return fail(a.name, "column %q: %w", f.Name, err)
-			}
-			a.column = i
-		}
-		if opt.Column == "" && err == nil {
-			found, a.column = append(found, f.Name), i
-		}
+	if opt.IDs != "" {
+		a.id = slices.Index(all, opt.IDs)
 	}
 	switch {
 	case opt.IDs != "" && a.id < 0:
-		return fail(a.name, "no column %q for the ids; the file has %s", opt.IDs, listed(all))
+		return chosen, fail(a.name, "no column %q for the ids; the file has %s", opt.IDs, listed(all))
 	case a.id >= 0 && !arrowIDType(s.Field(a.id).Type):
-		return fail(a.name, "ids column %q is %s, neither string nor integer", opt.IDs, s.Field(a.id).Type)
-	case opt.Column != "" && a.column < 0:
-		return fail(a.name, "no column %q; the file has %s", opt.Column, listed(all))
-	case a.column < 0:
-		return fail(a.name, "no column is a list of a supported type; the file has %s", listed(all))
-	case len(found) > 1:
-		return located(a.name, -1, severalFound("columns", found, opt.words().Column))
-	}
-	if err := oneOf(all, s.Field(a.column).Name); err != nil {
-		return fail(a.name, "%w", err)
-	}
-	if a.id >= 0 {
+		return chosen, fail(a.name, "ids column %q is %s, neither string nor integer", opt.IDs, s.Field(a.id).Type)
+	case a.id >= 0:
 		if err := oneOf(all, opt.IDs); err != nil {
-			return fail(a.name, "ids: %w", err)
+			return chosen, fail(a.name, "ids: %w", err)
 		}
 	}
-	if at := s.FieldIndices(idName); opt.findsIDs() && !opt.OneRow && len(at) > 0 && at[0] != a.column {
-		return fail(a.name, "column %w", opt.noIDs("a column of "+s.Field(at[0]).Type.String()))
+	if i := slices.Index(all, opt.Column); opt.Column != "" && i >= 0 && columns[i].odd {
+		_, err := arrowKind(s.Field(i).Type)
+		return chosen, fail(a.name, "column %q: %w", opt.Column, err)
+	}
+	if chosen, err = chooseTable(a.name, columns, a.id, *opt); err != nil {
+		return chosen, err
+	}
+	if at := s.FieldIndices(idName); opt.findsIDs() && !opt.OneRow && len(at) > 0 && at[0] != chosen.list {
+		return chosen, fail(a.name, "column %w", opt.noIDs("a column of "+s.Field(at[0]).Type.String()))
+	}
+	if chosen.list < 0 {
+		return chosen, nil
+	}
+	a.column = chosen.list
+	found := all[a.column]
+	if err := oneOf(all, found); err != nil {
+		return chosen, fail(a.name, "%w", err)
 	}
 	if opt.Column == "" {
-		if err := refuseFound(found[0], found[0], arrowLists(s), opt.words().Column); err != nil {
-			return fail(a.name, "%w", err)
+		if err := refuseFound(found, found, arrowLists(s), opt.words().Column); err != nil {
+			return chosen, fail(a.name, "%w", err)
 		}
 	}
-	a.said = Layout{IDs: opt.IDs, Vector: []string{s.Field(a.column).Name}, Dropped: without(all, s.Field(a.column).Name, opt.IDs)}
-	return nil
+	a.said = Layout{IDs: opt.IDs, Vector: []string{found}, Dropped: without(all, found, opt.IDs)}
+	return chosen, nil
 }
 
 func (a *arrowVectors) layout() Layout { return a.said }
@@ -236,30 +235,38 @@ func readArrow[T precision](a *arrowVectors, dst []T) (n int, err error) {
 
 // advance moves to the next record batch that has rows.
 func (a *arrowVectors) advance() error {
-	for {
-		if !a.stream.Next() {
-			if err := a.stream.Err(); err != nil {
-				return failAt(a.name, a.next, -1, "%w", cutShort(err))
-			}
-			if err := a.messages.finish(); err != nil {
-				return failAt(a.name, a.next, -1, "%w", err)
-			}
-			return io.EOF
-		}
-		rec := a.stream.RecordBatch()
-		if rec.NumRows() == 0 {
-			continue
-		}
-		b, err := openArrowBatch(rec.Column(a.column))
-		if err != nil {
-			return failAt(a.name, a.next, -1, "%w", err)
-		}
-		if a.id >= 0 {
-			b.ids = rec.Column(a.id)
-		}
-		a.batch = b
-		return nil
+	rec, err := a.record()
+	if err == io.EOF {
+		return err
 	}
+	if err != nil {
+		return failAt(a.name, a.next, -1, "%w", err)
+	}
+	b, err := openArrowBatch(rec.Column(a.column))
+	if err != nil {
+		return failAt(a.name, a.next, -1, "%w", err)
+	}
+	if a.id >= 0 {
+		b.ids = rec.Column(a.id)
+	}
+	a.batch = b
+	return nil
+}
+
+// record returns the next record batch that has rows.
+func (a *arrowVectors) record() (arrow.RecordBatch, error) {
+	for a.stream.Next() {
+		if rec := a.stream.RecordBatch(); rec.NumRows() > 0 {
+			return rec, nil
+		}
+	}
+	if err := a.stream.Err(); err != nil {
+		return nil, cutShort(err)
+	}
+	if err := a.messages.finish(); err != nil {
+		return nil, err
+	}
+	return nil, io.EOF
 }
 
 func openArrowBatch(column arrow.Array) (b arrowBatch, err error) {

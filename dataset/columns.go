@@ -120,7 +120,7 @@ func wideColumns(names []string, numbers []int, word string) ([]int, error) {
 		for stem := range stems {
 			return familyColumns(names, stem), nil
 		}
-	case len(stems) == 0 && (rowish == "" || len(numbers) == 1):
+	case len(stems) == 0 && (rowish == "" || len(names) == 1):
 		return numbers, nil
 	}
 	return nil, fmt.Errorf("columns %s hold numbers: all of them may be coordinates, or some of them may name or describe the rows; %s names those that make the vector, as %s", Ranges(namesAt(names, numbers)), word, example(names, numbers))

@@ -19,28 +19,29 @@ func (c *csvRows) choose(record []string, opt Options) error {
 	if err := c.chooseIDs(opt); err != nil {
 		return err
 	}
-	if opt.Column != "" {
-		return c.pick(record, opt)
+	named := c.named(record)
+	err := named.pick(opt)
+	if opt.Column == "" {
+		if err = c.survey(record, opt, named); err == nil {
+			err = named.choose(opt)
+		}
 	}
-	found, err := c.survey(record, opt)
-	if err != nil {
-		return err
+	c.vector, c.list, c.id = named.vector, named.list, named.id
+	return err
+}
+
+// named returns the columns of the file, of which nothing is chosen yet.
+func (c *csvRows) named(record []string) *coordinateColumns {
+	return &coordinateColumns{
+		file: c.name, names: c.columns, id: c.id,
+		isList: func(i int) bool { return isArray(record[i]) },
+		none: func() error {
+			return c.place(errors.New("no column of the first row is a number, or an array of numbers"), -1)
+		},
+		gap: func(i int, word string) error {
+			return c.place(fmt.Errorf("%s has no value: it may be a coordinate or not; %s names those that make the vector", c.columns[i], word), -1)
+		},
 	}
-	switch {
-	case len(found.lists) > 1:
-		return fail(c.name, "several columns could be the vectors, %s names one: %s", opt.words().Column, listed(namesAt(c.columns, found.lists)))
-	case len(found.lists) == 1:
-		c.vector, c.list = found.lists, true
-		return nil
-	}
-	if vector := c.columnsOf(opt.Like); vector != nil {
-		c.vector = vector
-		return nil
-	}
-	if len(found.numbers) == 0 && len(found.gaps) == 0 {
-		return c.place(errors.New("no column of the first row is a number, or an array of numbers"), -1)
-	}
-	return c.chooseWide(found, opt)
 }
 
 // chooseUnnamed takes all fields of a file without a header.
@@ -80,44 +81,14 @@ func (c *csvRows) chooseIDs(opt Options) error {
 	return nil
 }
 
-// pick takes the columns that the user names.
-func (c *csvRows) pick(record []string, opt Options) error {
-	vector, ordered, err := pickColumns(c.columns, opt.Column)
-	if err != nil {
-		return fail(c.name, "%w", err)
-	}
-	if c.vector = vector; len(vector) == 1 && isArray(record[vector[0]]) {
-		c.list = true
-		return nil
-	}
-	switch {
-	case !slices.Contains(vector, c.id):
-	case !ordered:
-		c.vector = slices.DeleteFunc(vector, func(i int) bool { return i == c.id })
-	case opt.IDs != "":
-		return fail(c.name, "column %q is named as the ids and as a coordinate", opt.IDs)
-	default: // a column called id is a coordinate if the user says so
-		c.id = -1
-	}
-	if !ordered {
-		if same, err := alike(c.columns, c.vector, opt.Like, ""); err == nil {
-			c.vector = same
-		}
-	}
-	return nil
-}
-
-// csvFields are the columns of the first row by what stands there.
-type csvFields struct{ lists, numbers, gaps []int }
-
 // survey sorts the columns of the first row.
-func (c *csvRows) survey(record []string, opt Options) (found csvFields, err error) {
+func (c *csvRows) survey(record []string, opt Options, found *coordinateColumns) error {
 	for i, field := range record {
 		switch {
 		case i == c.id || slices.Contains(opt.Except, c.columns[i]):
 		case c.columns[i] == "" && len(record) > 1:
 			if err := c.unnamed(i, field); err != nil {
-				return found, err
+				return err
 			}
 		case isArray(field):
 			found.lists = append(found.lists, i)
@@ -126,10 +97,10 @@ func (c *csvRows) survey(record []string, opt Options) (found csvFields, err err
 		case isNumber(field):
 			found.numbers = append(found.numbers, i)
 		case isDecimalComma(field):
-			return found, c.place(fmt.Errorf("%s: %w", c.columns[i], decimalComma(field)), -1)
+			return c.place(fmt.Errorf("%s: %w", c.columns[i], decimalComma(field)), -1)
 		}
 	}
-	return found, nil
+	return nil
 }
 
 // unnamed accepts a column without a name that holds the numbers of rows, as pandas and R write
@@ -143,52 +114,4 @@ func (c *csvRows) unnamed(i int, field string) error {
 		return nil
 	}
 	return c.place(fmt.Errorf("column %d (0-based) has no name and holds %.40q: it may be a coordinate or not; give it a name", i, field), -1)
-}
-
-// columnsOf returns the columns of these names, in their order, or nil if one is missing.
-func (c *csvRows) columnsOf(names []string) (at []int) {
-	for _, name := range names {
-		i := slices.Index(c.columns, name)
-		if i < 0 || i == c.id || oneOf(c.columns, name) != nil {
-			return nil
-		}
-		at = append(at, i)
-	}
-	return at
-}
-
-// chooseWide takes columns of numbers as coordinates.
-func (c *csvRows) chooseWide(found csvFields, opt Options) error {
-	word := opt.words().Column
-	numbers := slices.Sorted(slices.Values(slices.Concat(found.numbers, numberedAt(c.columns, found.gaps))))
-	if len(numbers) == 0 {
-		numbers = found.gaps
-	}
-	vector, err := wideColumns(c.columns, numbers, word)
-	if err != nil {
-		return fail(c.name, "%w", err)
-	}
-	if err := twice(c.columns, vector); err != nil {
-		return fail(c.name, "%w", err)
-	}
-	for _, i := range found.gaps {
-		if _, numbered := family(c.columns[vector[0]]); numbered || slices.Contains(vector, i) {
-			continue // row 0 reports a gap among numbered columns, and others are no coordinates
-		}
-		return c.place(fmt.Errorf("%s has no value: it may be a coordinate or not; %s names those that make the vector", c.columns[i], word), -1)
-	}
-	if c.vector, err = alike(c.columns, vector, opt.Like, word); err != nil {
-		return fail(c.name, "%w", err)
-	}
-	return nil
-}
-
-// numberedAt returns the columns whose names are numbered.
-func numberedAt(names []string, at []int) (found []int) {
-	for _, i := range at {
-		if _, numbered := family(names[i]); numbered {
-			found = append(found, i)
-		}
-	}
-	return found
 }

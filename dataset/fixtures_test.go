@@ -240,7 +240,7 @@ func TestRefusedFixtures(t *testing.T) {
 		{"list.parquet", &Options{IDs: "vec"}, `no column "vec" of single values; the file has id`},
 		{"two.arrow", nil, "several columns could be the vectors, Options.Column names one: a, b"},
 		{"two.arrow", &Options{Column: "c"}, `no column "c"; the file has a, b`},
-		{"list.arrow", &Options{Column: "id"}, `column "id": type utf8 is not a list`},
+		{"list.arrow", &Options{Column: "id"}, `column "id" is not a list of numbers`},
 		{"list.arrow", &Options{IDs: "nope"}, `no column "nope" for the ids`},
 		{"list.arrow", &Options{Column: "vec", IDs: "vec"}, "neither string nor integer"},
 		{"f4.npy", &Options{Column: "x"}, "format npy has no named columns or arrays"},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
@@ -16,6 +17,9 @@ type parquetFile struct {
 	*source
 	file   *parquet.File
 	leaves []parquetLeaf // in file order
+	// together says that pages of all columns that are read are decoded at once; held is what those of the current chunks take at most.
+	together bool
+	held     int64
 }
 
 // parquetLeaf is a column with values.
@@ -166,30 +170,41 @@ func openParquet(src *source, opt Options) (r Reader, err error) {
 	if err != nil {
 		return nil, err
 	}
-	leaf, err := p.vectorLeaf(opt)
+	if opt.IDs != "" {
+		if _, err := p.ids(opt.IDs); err != nil {
+			return nil, err
+		}
+	}
+	columns, leaves := p.tableColumns()
+	leaf, err := p.namedLeaf(opt.Column)
 	if err != nil {
 		return nil, err
+	}
+	if leaf == nil {
+		chosen, err := chooseTable(p.name, columns, p.idColumn(columns, opt), opt)
+		if err != nil {
+			return nil, err
+		}
+		if chosen.list < 0 {
+			return openParquetWide(p, columns, leaves, chosen, opt)
+		}
+		leaf = leaves[chosen.list]
+		if opt.Column == "" {
+			err = p.refuseFoundLeaf(leaf, opt.words().Column)
+		}
+		if err != nil {
+			return nil, located(p.name, -1, err)
+		}
 	}
 	if p.file.NumRows() <= 0 {
 		return nil, fail(src.name, "%w: the file is empty", ErrNoRows)
 	}
 	v := &parquetVectors{file: p, vec: p.column(leaf)}
 	v.kind, _ = leaf.kind()
-	v.said.IDs, v.said.Vector = opt.IDs, []string{leaf.name}
-	if opt.IDs == "" && opt.FindIDs && leaf.name != idName {
-		if id, err := p.ids(idName); err == nil {
-			v.id, v.said.IDs = id, idName
-		} else if errors.Is(err, errOneName) {
-			return nil, err
-		} else if what := p.described(idName); what != "" && !opt.OneRow {
-			return nil, fail(src.name, "column %w", opt.noIDs(what))
-		}
+	if v.id, v.said.IDs, err = p.chosenIDs(opt, []string{leaf.name}); err != nil {
+		return nil, err
 	}
-	if opt.IDs != "" {
-		if v.id, err = p.ids(opt.IDs); err != nil {
-			return nil, err
-		}
-	}
+	v.said.Vector = []string{leaf.name}
 	var names []string
 	for i := range p.leaves {
 		names = append(names, p.leaves[i].name)
@@ -204,6 +219,28 @@ func openParquet(src *source, opt Options) (r Reader, err error) {
 	}
 	v.dim = len(v.first)
 	return opt.narrow(v, src.name), nil
+}
+
+// chosenIDs returns the column of the ids, nil without, and its name; it is none of the columns of the vector.
+func (p *parquetFile) chosenIDs(opt Options, vector []string) (ids *parquetIDs, name string, err error) {
+	if opt.IDs != "" {
+		ids, err = p.ids(opt.IDs)
+		return ids, opt.IDs, err
+	}
+	if !opt.FindIDs || slices.Contains(vector, idName) {
+		return nil, "", nil
+	}
+	ids, err = p.ids(idName)
+	if err == nil {
+		return ids, idName, nil
+	}
+	if errors.Is(err, errOneName) {
+		return nil, "", err
+	}
+	if what := p.described(idName); what != "" && !opt.OneRow {
+		return nil, "", fail(p.name, "column %w", opt.noIDs(what))
+	}
+	return nil, "", nil
 }
 
 func (v *parquetVectors) layout() Layout { return v.said }

@@ -19,6 +19,7 @@ type parquetColumn struct {
 	values parquet.ValueReader
 	buf    []parquet.Value // share memory with page
 	i, n   int
+	held   int64 // of parquetFile.held
 }
 
 func (p *parquetFile) column(l *parquetLeaf) *parquetColumn {
@@ -104,8 +105,20 @@ func (c *parquetColumn) openChunk(g parquet.RowGroup) error {
 	if err := guard.checkChunk(chunk); err != nil {
 		return fmt.Errorf("column %q: %w", c.leaf.path, err)
 	}
+	if err := c.hold(guard.largest); err != nil {
+		return err
+	}
 	c.pages = g.ColumnChunks()[index].Pages()
 	return nil
+}
+
+// hold counts what the largest page of the chunk takes, where pages of all columns are decoded at once.
+func (c *parquetColumn) hold(size int64) error {
+	c.file.held += size - c.held
+	if c.held = size; !c.file.together {
+		return nil
+	}
+	return c.file.budget.checkBlock("a page of each of the columns", c.file.held)
 }
 
 // scalar returns the next value of a column that is not a list.

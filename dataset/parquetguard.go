@@ -64,6 +64,8 @@ type pageGuard struct {
 	plain []byte // decompressed
 	// dictionary is the memory of the chunk's dictionary.
 	dictionary int64
+	// largest is the memory of the largest page so far, with its dictionary.
+	largest int64
 }
 
 func (g *pageGuard) checkChunk(m *format.ColumnMetaData) error {
@@ -160,6 +162,7 @@ func (g *pageGuard) checkMemory(h *format.PageHeader) error {
 	case format.DataPageV2:
 		size += int64(h.DataPageHeaderV2.V.NumValues) * g.width(h.DataPageHeaderV2.V.Encoding)
 	}
+	g.largest = max(g.largest, size+g.dictionary)
 	return g.file.budget.checkBlock(fmt.Sprintf("page of %d bytes with its dictionary", stored), size+g.dictionary)
 }
 

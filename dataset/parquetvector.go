@@ -6,31 +6,28 @@ import (
 	"strings"
 )
 
-// vectorLeaf returns the named list column, or the only one.
-func (p *parquetFile) vectorLeaf(opt Options) (*parquetLeaf, error) {
-	name := opt.Column
-	var all, found []string
-	var choice *parquetLeaf
+// namedLeaf returns the list column of exactly this name or path, nil if the name is that of no column of several values a row.
+func (p *parquetFile) namedLeaf(name string) (*parquetLeaf, error) {
+	if name == "" {
+		return nil, nil
+	}
 	for i := range p.leaves {
 		l := &p.leaves[i]
-		all = append(all, l.described())
-		_, supported := l.kind()
-		if name != "" && (l.name == name || l.path == name) {
+		if (l.name == name || l.path == name) && l.column.MaxRepetitionLevel() > 0 {
+			_, supported := l.kind()
 			return l, located(p.name, -1, l.refuseNamed(name, supported))
 		}
-		if supported && l.isList() {
-			found, choice = append(found, l.name), l
-		}
 	}
-	switch {
-	case name != "":
-		return nil, fail(p.name, "no column %q; the file has %s", name, listed(all))
-	case len(found) == 0:
-		return nil, fail(p.name, "no column is a list of a supported type; the file has %s", listed(all))
-	case len(found) > 1:
-		return nil, located(p.name, -1, severalFound("columns", found, opt.words().Column))
+	return nil, nil
+}
+
+// idColumn returns which of the columns holds the ids, -1 for none.
+func (p *parquetFile) idColumn(columns []tableColumn, opt Options) int {
+	name := opt.IDs
+	if name == "" && opt.FindIDs {
+		name = idName
 	}
-	return choice, located(p.name, -1, p.refuseFoundLeaf(choice, opt.words().Column))
+	return slices.IndexFunc(columns, func(c tableColumn) bool { return name != "" && c.name == name })
 }
 
 // refuseNamed refuses a column that the user names and that holds no vectors.
@@ -46,14 +43,6 @@ func (l *parquetLeaf) refuseNamed(name string, supported bool) error {
 		return fmt.Errorf("column %q: element type %s is not supported (float16, float32, float64, int8 and uint8 are)", name, l.column.Type())
 	}
 	return nil
-}
-
-// described is the name of a leaf, with what a vector is not.
-func (l *parquetLeaf) described() string {
-	if l.inMap() {
-		return l.name + " (a map)"
-	}
-	return l.name
 }
 
 // isList reports whether a leaf holds the elements of a list: what is repeated has nothing else.

@@ -8,8 +8,8 @@ import (
 // Options choose what is read; nil is the defaults.
 type Options struct {
 	// Column is the vector column (Parquet, Arrow, JSONL objects, CSV with arrays) or the array
-	// name (npz, safetensors); for CSV also a list of columns with a number each, separated by
-	// commas, or patterns of path.Match such as d*. "" chooses the only candidate, or for CSV
+	// name (npz, safetensors); for CSV, Parquet and Arrow also a list of columns with a number each,
+	// separated by commas, or patterns of path.Match such as d*. "" chooses the only candidate, or
 	// the columns of numbers if they are one family of numbered names, or if no name has a
 	// number or is one that rows have; several candidates are an error that lists them. It is
 	// an error for formats without names.

@@ -101,6 +101,9 @@ func TestShards(t *testing.T) {
 		o := backendtest.NewOracle(c)
 		q, goals, of := asks(s, o)
 		for _, l := range backendtest.Ladders(c, 1e-12) {
+			if len(l.Looks) > 0 && l.Looks[0].Rep == backend.SignPanels {
+				continue // for CPUs
+			}
 			got, left, err := l.Search(t.Context(), r, q, goals)
 			if err != nil {
 				t.Fatalf("%v, %s: %v", metric, l.Name, err)

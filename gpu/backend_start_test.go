@@ -90,6 +90,9 @@ func TestStart(t *testing.T) {
 			}
 		}
 		for turn, l := range backendtest.Ladders(c, 1e-12) {
+			if len(l.Looks) > 0 && l.Looks[0].Rep == backend.SignPanels {
+				continue // for CPUs
+			}
 			got, _, err := l.Search(t.Context(), r, q, goals)
 			if err != nil {
 				t.Fatalf("%v, %s: %v", c.Metric, l.Name, err)

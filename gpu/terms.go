@@ -36,11 +36,14 @@ func (r *resident) compileLook(ctx context.Context, q *queue, l backend.Look) (*
 
 // compileTerms is compileLook without mixed codes.
 func (r *resident) compileTerms(ctx context.Context, q *queue, l backend.Look) (*look, error) {
+	most := limits()
+	if l.Rep == backend.SignPanels { // which compiling would make
+		return nil, most.CheckLook(l, r.c.R)
+	}
 	t, err := r.looks.Compile(l)
 	if err != nil {
 		return nil, err
 	}
-	most := limits()
 	if err := most.CheckLook(l, r.c.R); err != nil {
 		return nil, err
 	}

@@ -232,6 +232,9 @@ func TestSortRows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if sorted := slices.IsSorted(groups); len(groups) > 0 && sorted != (&copied.Bytes()[0] == &v.Bytes()[0]) {
+			t.Errorf("groups %v: sorted %t, and copied or not", groups, sorted)
+		}
 		rows, starts := join.SortRows(v, groups)
 		if !slices.Equal(rows, copiedRows) || !slices.Equal(starts, copiedStarts) || !bytes.Equal(v.Bytes(), copied.Bytes()) {
 			t.Errorf("groups %v: a copy is sorted otherwise", groups)

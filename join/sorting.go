@@ -1,9 +1,12 @@
 package join
 
 import (
+	"errors"
 	"runtime"
+	"slices"
 	"sync"
 
+	"thresher/collection"
 	"thresher/dataset"
 )
 
@@ -34,9 +37,12 @@ func SortRows(v dataset.Vectors, groups []int32) (rows []int64, starts []int) {
 	return rows, starts
 }
 
-// SortedRows is SortRows into a copy.
+// SortedRows is SortRows into a copy; rows that are in the order of their groups are not copied.
 func SortedRows(v dataset.Vectors, groups []int32) (copied dataset.Vectors, rows []int64, starts []int, err error) {
 	rows, starts = sorted(groups)
+	if slices.IsSorted(groups) {
+		return v, rows, starts, nil
+	}
 	from, to := v.Bytes(), make([]byte, len(v.Bytes()))
 	if len(rows) == 0 {
 		return v, rows, starts, nil
@@ -54,6 +60,16 @@ func SortedRows(v dataset.Vectors, groups []int32) (copied dataset.Vectors, rows
 	workers.Wait()
 	copied, err = dataset.NewVectors(v.Elem(), v.Dim(), to)
 	return copied, rows, starts, err
+}
+
+// InTable returns an error of building from sorted rows, with the number that the row of a *collection.RowError had before; rows are
+// those of SortRows, nil where nothing was sorted.
+func InTable(err error, rows []int64) error {
+	var of *collection.RowError
+	if !errors.As(err, &of) || of.Row >= len(rows) {
+		return err
+	}
+	return &collection.RowError{Row: int(rows[of.Row]), Column: of.Column, Err: of.Err}
 }
 
 // copiedTogether is from how many rows on several goroutines copy them.

@@ -73,12 +73,15 @@ func BenchmarkSearchBesideUpserts(b *testing.B) {
 			stop := make(chan struct{})
 			var writer sync.WaitGroup
 			writer.Go(func() {
-				tick := time.NewTicker(10 * time.Millisecond)
-				defer tick.Stop()
-				for {
+				due := time.NewTimer(0)
+				defer due.Stop()
+				for next := time.Now(); ; {
 					select {
-					case <-tick.C:
-						writer.Go(write) // whether those before it are answered or not
+					case <-due.C: // also those that came due since the last
+						for ; !next.After(time.Now()); next = next.Add(10 * time.Millisecond) {
+							writer.Go(write) // whether those before it are answered or not
+						}
+						due.Reset(time.Until(next))
 					case <-stop:
 						return
 					}

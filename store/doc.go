@@ -4,7 +4,7 @@
 // There are files that survive a crash (Disk, Writer), the notes beside them that say what they are
 // (Disk.PutNote, Note), databases that are an index of them (Open, Check, Mend), and a folder for what
 // nobody recognises (LostFound). For databases it has what all users of them need: buckets, sealed and
-// numbered records (Seal, Sequence), idempotency keys (FindKey, PutKey), and verdicts (Item).
+// numbered records (Seal, Sequence), idempotency keys (FindKey, PutKey, AdoptKey), and verdicts (Item).
 //
 // bbolt trusts the file that it maps into memory. A truncated or overwritten file makes it
 // crash, loop forever or use all memory. Open therefore reads every page itself first and

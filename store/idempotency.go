@@ -47,13 +47,40 @@ func FindKey(b *bbolt.Bucket, key, fingerprint string, now time.Time) (value []b
 	if err := readKey(key, text, &r); err != nil {
 		return nil, false, err
 	}
-	if r.At.Before(now.Add(-KeepKeys)) {
-		return nil, false, nil // the next PutKey removes it
-	}
-	if r.Fingerprint != fingerprint {
-		return nil, false, &KeyReusedError{r.At}
+	if found, err = MatchKey(r.At, r.Fingerprint, fingerprint, now); !found { // the next PutKey removes an old one
+		return nil, false, err
 	}
 	return r.Value, true, nil
+}
+
+// MatchKey reports whether an idempotency key that was used at a time, with a fingerprint that was recorded, is remembered now.
+// If it is, and the fingerprint is another, that is a *KeyReusedError.
+func MatchKey(at time.Time, recorded, fingerprint string, now time.Time) (found bool, err error) {
+	if at.Before(now.Add(-KeepKeys)) {
+		return false, nil
+	}
+	if recorded != fingerprint {
+		return false, &KeyReusedError{at}
+	}
+	return true, nil
+}
+
+// AdoptKey records a value under an idempotency key that was used at a time, as another place has it, unless it is older than KeepKeys now or was
+// used since.
+func AdoptKey(b *bbolt.Bucket, key, fingerprint string, value []byte, at, now time.Time) error {
+	if at.Before(now.Add(-KeepKeys)) {
+		return nil
+	}
+	if text := b.Get(append([]byte{'k'}, key...)); text != nil {
+		var r keyRecord
+		if err := readKey(key, text, &r); err != nil {
+			return err
+		}
+		if r.At.After(at) {
+			return nil
+		}
+	}
+	return PutKey(b, key, fingerprint, value, at)
 }
 
 // PutKey records a value under an idempotency key, replacing an existing one, and removes

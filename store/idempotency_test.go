@@ -117,3 +117,26 @@ func TestKeyPutAgain(t *testing.T) {
 		return nil
 	})
 }
+
+// TestAdoptedKeys: a key that another place has is recorded with its own time, unless it is old or was used since.
+func TestAdoptedKeys(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	updateKeys(t, openKeys(t), func(b *bbolt.Bucket) error {
+		for _, adopted := range []struct {
+			value string
+			age   time.Duration
+			want  string
+		}{{"old", KeepKeys + 1, ""}, {"first", 3 * time.Hour, "first"}, {"before", 4 * time.Hour, "first"}, {"again", 3 * time.Hour, "again"}, {"later", time.Hour, "later"}} {
+			if err := AdoptKey(b, "k", "print", []byte(adopted.value), now.Add(-adopted.age), now); err != nil {
+				return err
+			}
+			if value, _, err := FindKey(b, "k", "print", now); err != nil || string(value) != adopted.want {
+				t.Errorf("%s: %q, %v", adopted.value, value, err)
+			}
+		}
+		if _, found, err := FindKey(b, "k", "print", now.Add(KeepKeys-time.Hour+1)); found || err != nil {
+			t.Error("it is found for too long", err)
+		}
+		return nil
+	})
+}

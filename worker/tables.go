@@ -158,7 +158,7 @@ func (r *joinedTables) open(ctx context.Context, rows dataset.Vectors) error {
 		return err
 	}
 	if r.atoms, err = collection.BuildVectors(ctx, rows, &whole); err != nil {
-		return err
+		return join.InTable(err, order)
 	}
 	d, err := c.s.o.Device(ctx, "cpu", r.build.Threads, r.atoms)
 	if err != nil {

@@ -38,6 +38,12 @@ func unsupported(t *testing.T, open func() backend.Backend) {
 		{"certain bounds of mixed codes", 160, collection.Options{Metric: collection.InnerProduct}, func(c *collection.Collection) backend.Look {
 			return backend.Look{Rep: backend.Mixed, To: c.Stages[0].Width, Rule: backend.Cauchy}
 		}},
+		{"certain bounds of panels of signs", 160, collection.Options{Metric: collection.InnerProduct}, func(c *collection.Collection) backend.Look {
+			return backend.Look{Rep: backend.SignPanels, To: backend.SignPanels.Reads(c.Stages[0].Width), Rule: backend.Cauchy}
+		}},
+		{"more signs than coordinates", 160, collection.Options{Metric: collection.InnerProduct}, func(c *collection.Collection) backend.Look {
+			return backend.Look{Rep: backend.SignPanels, To: backend.SignPanels.Reads(c.D), Rule: backend.Student, Alpha: .01}
+		}},
 		{"mean radius on rows", 160, collection.Options{Metric: collection.InnerProduct}, func(c *collection.Collection) backend.Look {
 			return backend.Look{Rep: backend.RowCodes, To: c.D, Rule: backend.MeanRadius, Alpha: .01, Sigma: 1}
 		}},

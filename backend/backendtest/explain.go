@@ -195,6 +195,8 @@ func (o *Oracle) upper(q []float32, l backend.Look, row int) (bound, slack float
 		t := bandit.Linear(bandit.Moments{A: squares, X2: squares, O2: all}, c.Kappa)
 		dot = math.Ldexp(t.Scale*dot, pv.Exp)
 		radius = math.Ldexp(t.UniformRadius(c.Kappa), pv.Exp)
+	} else if l.Rep == backend.SignPanels {
+		dot, radius = o.signPanel(i, l.To, &pq, &pv)
 	} else {
 		var stage *collection.Stage
 		if l.Rep == backend.Signs {
@@ -215,6 +217,30 @@ func (o *Oracle) upper(q []float32, l backend.Look, row int) (bound, slack float
 	}
 	bound = (head+dot+radius*bandit.Reach(l.Alpha, c.Kappa, c.D)*pq.RestNorm)*math.Ldexp(1, pq.Exp) + offset(c.Metric, size, length)
 	return bound, 1e-5 * size * scale * length * vscale
+}
+
+// signPanel returns the scaled product of the signs of the first width codes of atom i, in internal order, with a query
+// and the least radius that this scale needs, from the atom's coordinates.
+func (o *Oracle) signPanel(i, width int, q, v *collection.Query) (dot, radius float64) {
+	c := o.c
+	scale := float64(c.SignPanels(width).Scale[i])
+	var along float64
+	for j, code := range c.Code(i)[c.R:][:width] {
+		sign := 1.
+		if code < 128 {
+			sign = -1
+		}
+		dot += sign * float64(q.Rest[j])
+		along += sign * float64(v.Rest[j])
+	}
+	length := norm(v.Rest)
+	if length == 0 {
+		return scale * dot, 0
+	}
+	along /= length
+	length = math.Ldexp(length, v.Exp)
+	h := math.Sqrt(max(0, float64(width)-along*along))
+	return scale * dot, max(scale*h, math.Abs(length-along*scale)/c.Kappa)
 }
 
 // apart is the distance between x and the centre.

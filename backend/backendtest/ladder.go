@@ -63,6 +63,11 @@ func Ladders(c *collection.Collection, alpha float64) []Ladder {
 	ls = append(ls, first)
 	mixed := Ladder{Name: "student, mixed", Random: random, Looks: []backend.Look{{Rep: backend.Mixed, To: widths[0], Rule: backend.Student, Alpha: alpha}, whole}}
 	ls = append(ls, mixed)
+	if signs := backend.SignPanels.Reads(widths[0]); random && signs <= c.D {
+		look := backend.Look{Rep: backend.SignPanels, To: signs, Rule: backend.Student, Alpha: alpha}
+		ls = append(ls, Ladder{Name: "student, signs first", Random: true, Looks: []backend.Look{look, whole}},
+			Ladder{Name: "student, signs only", Random: true, Looks: []backend.Look{look}})
+	}
 	every := Ladder{Name: "student, every width", Random: random, Looks: []backend.Look{panels(0, backend.Student)}}
 	for _, w := range widths[1:] {
 		every.Looks = append(every.Looks, backend.Look{Rep: backend.RowCodes, To: w, Rule: backend.Student, Alpha: alpha})

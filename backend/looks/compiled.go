@@ -44,7 +44,7 @@ const (
 )
 
 // codesOf are the query codes for each representation.
-var codesOf = [...]QueryCodes{backend.Panels: Codes8, backend.RowCodes: Codes16, backend.Signs: CodesHigh, backend.Mixed: Codes8}
+var codesOf = [...]QueryCodes{backend.Panels: Codes8, backend.RowCodes: Codes16, backend.Signs: CodesHigh, backend.Mixed: Codes8, backend.SignPanels: Codes8}
 
 // Terms are the terms that a look reads of each atom in addition to its codes, in internal
 // order. The slices belong to the collection; Offset and WholeErr may be nil.
@@ -64,8 +64,9 @@ type Compiled struct {
 	Terms
 	// Slack and CodeSlack are the collection's.
 	Slack, CodeSlack float64
-	Strips           []Strip // of looks at panels
-	Sides            []Side  // set by Set.LayOut
+	Signs            *collection.SignPanels // of looks at panels of signs
+	Strips           []Strip                // of looks at panels
+	Sides            []Side                 // set by Set.LayOut
 }
 
 // FullWidth reports whether the look reads all int8 codes, after which only the float32 row says more.
@@ -94,6 +95,13 @@ func (s *Set) compile(l backend.Look) (*Compiled, error) {
 	t.Terms = Terms{HeadScale: c.HeadScale, HeadNorm: c.HeadNorm, HeadErr: c.HeadErr, Norm: c.Norm, Offset: c.Offset,
 		Scale: at.Scale, XNorm: at.XNorm}
 	switch {
+	case l.Rep == backend.SignPanels:
+		if l.To > min(c.D, simd.MaxSignPanel) {
+			return nil, fmt.Errorf("signs of %d of %d coordinates, at most %d: %w", l.To, c.D, simd.MaxSignPanel, backend.ErrRuleUnsupported)
+		}
+		t.Signs = s.signPanels(l.To)
+		t.Kind, t.Reach = Student, s.reachOf(l.Alpha)
+		t.Scale, t.Radius, t.XNorm = t.Signs.Scale, t.Signs.Radius, t.Signs.XNorm
 	case t.Stage == last:
 		// x codes the whole rest o, and <o - x, q_rest> is at most |o - x| |q_rest|
 		t.Kind, t.Radius = Whole, at.Beyond

@@ -19,19 +19,21 @@ type Set struct {
 	strips map[termsKey][]Strip
 	sides  map[termsKey][]Side
 	signs  *collection.SignTerms // of deterministic looks; nil until there is one
-	reach  map[float64]float64   // bandit.Reach by alpha, the same for looks at every stage
+	panels map[int]*collection.SignPanels
+	reach  map[float64]float64 // bandit.Reach by alpha, the same for looks at every stage
 }
 
 // termsKey identifies the terms of a look.
 type termsKey struct {
 	stage int
 	kind  Kind
+	signs bool // of panels of signs
 }
 
 // NewSet returns an empty Set; c must outlive it.
 func NewSet(c *collection.Collection) *Set {
 	return &Set{c: c, looks: map[backend.Look]*Compiled{}, strips: map[termsKey][]Strip{}, sides: map[termsKey][]Side{},
-		reach: map[float64]float64{}}
+		panels: map[int]*collection.SignPanels{}, reach: map[float64]float64{}}
 }
 
 // Compile compiles look l, with strips if it is at panels. It fails with
@@ -74,7 +76,7 @@ func (s *Set) reachOf(alpha float64) float64 {
 
 // stripsOf returns the strips of a look. s.mu is held.
 func (s *Set) stripsOf(t *Compiled) []Strip {
-	key := termsKey{t.Stage, t.Kind}
+	key := termsKey{t.Stage, t.Kind, t.Signs != nil}
 	if s.strips[key] == nil {
 		s.strips[key] = t.strips(s.c.N)
 	}
@@ -90,11 +92,19 @@ func (s *Set) signTerms() *collection.SignTerms {
 	return s.signs
 }
 
+// signPanels returns the panels of signs of width coordinates. s.mu is held.
+func (s *Set) signPanels(width int) *collection.SignPanels {
+	if s.panels[width] == nil {
+		s.panels[width] = s.c.SignPanels(width)
+	}
+	return s.panels[width]
+}
+
 // LayOut sets t.Sides, which are cached for all looks of t's Kind at the stage.
 func (s *Set) LayOut(t *Compiled) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := termsKey{t.Stage, t.Kind}
+	key := termsKey{t.Stage, t.Kind, false}
 	if s.sides[key] == nil {
 		all := make([]Side, s.c.N)
 		for i := range all {

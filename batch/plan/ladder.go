@@ -14,7 +14,7 @@ import (
 // dense scan.
 type ladder struct {
 	stages []int // indexes of the collection's Stages, ascending
-	// first is what the first look reads: panels, or mixed codes by the Student bound.
+	// first is what the first look reads: panels, or mixed codes or panels of signs by the Student bound.
 	first backend.Representation
 	// gather says that the dense scan reads the allowed rows only.
 	gather bool
@@ -52,6 +52,8 @@ func (p *problem) name(l ladder) string {
 		switch {
 		case i == 0 && l.first == backend.Mixed:
 			parts = append(parts, l.first.String()+strconv.Itoa(p.widths[stage]))
+		case i == 0 && l.first == backend.SignPanels:
+			parts = append(parts, backend.Signs.String()+strconv.Itoa(l.first.Reads(p.widths[stage])))
 		case p.fullWidth(stage):
 			parts = append(parts, planWhole)
 		case p.named(stage):
@@ -90,6 +92,14 @@ func (p *problem) parseLadder(name string, m Method) (ladder, error) {
 	l := ladder{certain: m == Certain}
 	if width, ok := strings.CutPrefix(parts[0], backend.Mixed.String()); ok && width != "" {
 		l.first, parts[0] = backend.Mixed, width
+	}
+	if width, ok := strings.CutPrefix(parts[0], backend.Signs.String()); ok && width != "" {
+		l.first = backend.SignPanels
+		stage, err := p.parseSigns(width)
+		if err != nil {
+			return ladder{}, fmt.Errorf("%q: %w", name, err)
+		}
+		parts[0] = strconv.Itoa(p.widths[stage])
 	}
 	for _, part := range parts[:last] {
 		stage, err := p.parseStage(part)
@@ -161,6 +171,9 @@ func (p *problem) checkLooks(l ladder) error {
 
 // checkFirst returns an error if backends cannot take the first look of a ladder.
 func (p *problem) checkFirst(l ladder) error {
+	if l.first == backend.SignPanels && !p.named(l.stages[0]) {
+		return p.checkSigns(l)
+	}
 	stage, mixed := l.stages[0], l.first == backend.Mixed
 	switch {
 	case p.named(stage):
@@ -244,7 +257,7 @@ func (p *problem) lookLadders(certain bool) []ladder {
 		}
 	}
 	for stage := range p.widths {
-		for _, first := range []backend.Representation{backend.Panels, backend.Mixed} {
+		for _, first := range []backend.Representation{backend.Panels, backend.Mixed, backend.SignPanels} {
 			if l := (ladder{stages: []int{stage}, first: first, certain: certain}); p.mayBeFirst(l) {
 				extend(l)
 			}
@@ -309,6 +322,7 @@ func (p *problem) makePlan(l ladder) *Plan {
 			look.Rule, look.Alpha = backend.Cauchy, 0
 		}
 		if i == 0 {
+			look.To = l.first.Reads(look.To)
 			look.Rep, look.FirstChunk, look.MaxSurvivors = l.first, p.firstChunk(), p.maxSurvivors(l)
 			out.MaxBetter = p.maxBetter(l)
 		}

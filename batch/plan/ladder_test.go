@@ -95,7 +95,7 @@ func TestChoice(t *testing.T) {
 		{"signs tell most of what whole rows do", Auto, func(p *problem) { withSigns(p, .002) }, "64,signs,whole,rescore"},
 		{"signs, and whole rows behind them", Auto, func(p *problem) {
 			withSigns(p, .002)
-			p.k, p.costs.Fetch = 100, 1e3
+			p.k, p.costs.Fetch = 60, 1e3
 		}, "128,signs,whole,rescore"},
 		{"signs are dear", Auto, func(p *problem) { withSigns(p, 1) }, "64,whole,rescore"},
 		{"signs, certain", Certain, func(p *problem) {
@@ -238,6 +238,15 @@ func drawn(t *rapid.T) *problem {
 	}
 	if rapid.Bool().Draw(t, "rows are gathered one by one") {
 		p.costs.Gather = 0
+	}
+	return p
+}
+
+// drawnLookups is drawn, with first looks at panels of signs half of the time.
+func drawnLookups(t *rapid.T) *problem {
+	p := drawn(t)
+	if rapid.Bool().Draw(t, "first looks at signs") {
+		p.costs.Lookup, p.limits.Read[backend.SignPanels] = math.Exp(rapid.Float64Range(-7, 7).Draw(t, "lookup")), 1024
 	}
 	return p
 }
@@ -409,6 +418,9 @@ func plainCost(p *problem, stages []int, mixed, gather, certain bool, source bac
 		code += memory / float64(p.queries)
 	}
 	total += covered * (read*code + test)
+	if own && p.panels >= 32 { // the sample is scanned twice
+		total += covered * (read*code + test) * float64(max(8, min(64, p.panels/32))) / float64(p.panels)
+	}
 	before := total
 	first := math.Max(1024, math.Ceil(float64(4*p.k)/64)*64)
 	if p.k == 0 {
@@ -426,6 +438,12 @@ func plainCost(p *problem, stages []int, mixed, gather, certain bool, source bac
 		next := math.Min(2*seen, reached)
 		all += listed * (next - seen) * n / reached * during(rank, reached, seen, next, func(c *curves, rank float64) float64 { return p.shareKeptBy(c, l, 0, math.Log(rank), wider) })
 		seen = next
+	}
+	if own && p.panels < 32 {
+		all = n
+	} else if own { // so many times as far down as the threshold
+		sampled := 64 * float64(max(8, min(64, p.panels/32))) / atoms * float64(p.k)
+		all = n * share(0, math.Min(atoms, rank*(1+2/math.Sqrt(sampled)+3/sampled)))
 	}
 	if p.k > 0 {
 		total += c.List * math.Min(n, all)
@@ -472,10 +490,11 @@ func plainCost(p *problem, stages []int, mixed, gather, certain bool, source bac
 		}
 	}
 	if own {
-		total += .45 * c.Visit * (total - before) / c.List
+		total += .2 * c.Visit * (total - before) / c.List
 	} else if p.k > 0 {
 		total += entering*scored + 7*c.Visit*math.Max(0, entering-float64(p.k))
 	}
+	ownTogether := own && p.k >= 64 && p.queries != 1
 	left := n * share(0, rank)
 	for i := 1; i < len(stages); i++ {
 		total += left * c.Visit
@@ -494,7 +513,7 @@ func plainCost(p *problem, stages []int, mixed, gather, certain bool, source bac
 		total += row * math.Max(0, left-answers)
 	} else {
 		last := math.Max(answers, math.Min(left, n*share(len(stages)-1, math.Exp(p.rank(backend.Exact)))))
-		if p.k > p.atoms/256 && 4*p.dim*p.atoms > 16<<20 { // half of them together
+		if ownTogether || p.k > p.atoms/256 && 4*p.dim*p.atoms > 16<<20 { // half of them together
 			together := plainTogether(p, plainSharing(p), last)
 			if total += together; !own {
 				total += (row*last - together) / 2
@@ -504,7 +523,11 @@ func plainCost(p *problem, stages []int, mixed, gather, certain bool, source bac
 			total += row * last
 		}
 	}
-	return (total + 3.75*c.Visit*answers) / n, (total - before) / n
+	last := 3.75
+	if ownTogether {
+		last = 1.25
+	}
+	return (total + last*c.Visit*answers) / n, (total - before) / n
 }
 
 // TestNoRegret compares the planner's choice with every ladder, and every forecast with plainCost.
@@ -684,7 +707,7 @@ func TestPilotBetweenItsKs(t *testing.T) {
 // TestLooks checks the looks of plans.
 func TestLooks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := drawn(t)
+		p := drawnLookups(t)
 		m := rapid.SampledFrom([]Method{Auto, Adaptive, Certain, Exact}).Draw(t, "method")
 		for _, l := range p.ladders(m) {
 			l, _ = p.withSource(l)
@@ -692,7 +715,7 @@ func TestLooks(t *testing.T) {
 			spent := 0.
 			for i, look := range plan.Looks {
 				spent += look.Alpha
-				if random := look.Rule == backend.Student; random != (look.Alpha > 0) || random && look.To == p.rest && look.Rep != backend.Signs {
+				if random := look.Rule == backend.Student; random != (look.Alpha > 0) || random && look.To == p.rest && look.Rep != backend.Signs && look.Rep != backend.SignPanels {
 					t.Errorf("%s: look %+v", plan.Name, look)
 				}
 				if (i == 0) != look.Rep.ForFirstLook() || (i == 0) != (look.FirstChunk > 0) || look.From != 0 || i > 0 && look.MaxSurvivors != 0 {
@@ -704,6 +727,10 @@ func TestLooks(t *testing.T) {
 			}
 			if mixed := len(plan.Looks) > 0 && plan.Looks[0].Rep == backend.Mixed; mixed != strings.HasPrefix(plan.Name, "mixed") ||
 				mixed && (p.costs.Mixed == 0 || p.offsets || m == Certain || plan.Looks[0].Rule != backend.Student || (p.head+plan.Looks[0].To+31)/32 > 5) {
+				t.Errorf("%s: first look %+v", plan.Name, plan.Looks)
+			}
+			if lookups := len(plan.Looks) > 0 && plan.Looks[0].Rep == backend.SignPanels; lookups != (strings.HasPrefix(plan.Name, "signs") && !strings.HasPrefix(plan.Name, "signs,")) ||
+				lookups && (p.costs.Lookup == 0 || m == Certain || plan.Looks[0].Rule != backend.Student || plan.Looks[0].To > p.rest || plan.Looks[0].To != 2*p.widths[l.stages[0]]) {
 				t.Errorf("%s: first look %+v", plan.Name, plan.Looks)
 			}
 			certain := m == Certain || l.dense() || p.fallible(l) == 0
@@ -768,7 +795,7 @@ func TestLimit(t *testing.T) {
 // TestNames: parseLadder is the inverse of name, and invalid names are refused with the cause.
 func TestNames(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := drawn(t)
+		p := drawnLookups(t)
 		for _, m := range []Method{Auto, Adaptive, Certain, Exact} {
 			seen := map[string]bool{}
 			for _, l := range p.ladders(m) {
@@ -790,6 +817,8 @@ func TestNames(t *testing.T) {
 	panels.costs.Wide = 0
 	signs := text()
 	withSigns(signs, .01)
+	lookups := text()
+	lookups.costs.Lookup, lookups.limits.Read[backend.SignPanels] = .003, 1024
 	mixed, euclid := text(), text()
 	mixed.costs.Mixed, euclid.costs.Mixed, euclid.offsets = .001, .001, true
 	for _, x := range []struct {
@@ -826,6 +855,13 @@ func TestNames(t *testing.T) {
 		{mixed, Auto, "mixed,rescore", []string{`"mixed"`, "first look", "mixed64"}},
 		{mixed, Auto, "32,mixed64,rescore", []string{`"mixed64"`, "first look"}},
 		{mixed, Auto, "mixed64,32,rescore", []string{"32 coordinates after one of 64"}},
+		{text(), Auto, "signs128,rescore", []string{"no first look at signs"}},
+		{lookups, Auto, "signs96,rescore", []string{"96", "[128 256 512]"}},
+		{lookups, Auto, "signs1536,rescore", []string{"1536", "[128 256 512]"}},
+		{lookups, Auto, "64,signs128,rescore", []string{`"signs128"`}},
+		{lookups, Auto, "signs128,64,rescore", []string{"64 coordinates after one of 64"}},
+		{lookups, Certain, "signs128,whole,rescore", []string{"certain"}},
+		{lookups, Exact, "signs128,rescore", []string{"exact", `"dense"`}},
 		{none, Auto, "64,rescore", []string{"none", `"dense"`}},
 	} {
 		_, err := x.p.parseLadder(x.name, x.m)

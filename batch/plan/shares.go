@@ -78,6 +78,8 @@ const mixedListed, mixedKept = 1.03, 1.1
 func (p *problem) shareKeptBy(c *curves, l ladder, i int, rank, widening float64) float64 {
 	stage := l.stages[i]
 	switch {
+	case i == 0 && l.first == backend.SignPanels:
+		return min(1, math.Exp(p.logShareFirst(c, c.shares, l, rank)+widening))
 	case p.fullWidth(stage):
 		return math.Exp(c.logShare(c.shares, stage, rank))
 	case l.certain:
@@ -118,7 +120,7 @@ func (p *problem) shareTightening(l ladder, rank float64) float64 {
 		return p.shareEntering(rank)
 	}
 	candidates := float64(p.k) / float64(p.arms)
-	return min(1, candidates+p.shareMet(rank, func(c *curves, rank float64) float64 { return math.Exp(c.logShare(c.candidates, stage, rank)) }))
+	return min(1, candidates+p.shareMet(rank, func(c *curves, rank float64) float64 { return math.Exp(p.logShareFirst(c, c.candidates, l, rank)) }))
 }
 
 // shareSeen is the share of arms that a first look sees, given the log of the final threshold's rank

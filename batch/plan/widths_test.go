@@ -67,6 +67,7 @@ func TestPlansOfEveryWidth(t *testing.T) {
 	stages := map[int]*collection.Collection{}
 	portable := backend.PortableCapacity()
 	narrow := portable // as a GPU's: later looks are bounded too, and there are mixed codes
+	portable.Read[backend.SignPanels] = 1024
 	narrow.Read[backend.RowCodes], narrow.Read[backend.Signs], narrow.Read[backend.Float32] = 1<<20, 1<<20, 0
 	dims := []int{16, 48, 200, 768, 4096, 40_000, 65_504, 65_536, 65_537, 66_000, 70_016, 140_000, 1 << 20, collection.MaxDim}
 	rapid.Check(t, func(t *rapid.T) {
@@ -89,7 +90,7 @@ func TestPlansOfEveryWidth(t *testing.T) {
 			c.Metric, c.Offset = collection.Euclidean, make([]float32, 1)
 		}
 		costs := fast()
-		costs.Sign, costs.Mixed = .005, rapid.SampledFrom([]float64{0, .001}).Draw(t, "mixed")
+		costs.Sign, costs.Mixed, costs.Lookup = .005, rapid.SampledFrom([]float64{0, .001}).Draw(t, "mixed"), .001
 		limits := rapid.SampledFrom([]backend.Capacity{portable, narrow}).Draw(t, "limits")
 		q := Question{Method: rapid.SampledFrom([]Method{Auto, Adaptive, Certain, Exact}).Draw(t, "method"), K: rapid.IntRange(0, min(c.N, 1000)).Draw(t, "k"),
 			Arms: rapid.IntRange(1, c.N).Draw(t, "arms"), Delta: .01, Together: Together(rapid.IntRange(0, 300).Draw(t, "queries"))}

@@ -32,7 +32,7 @@ const costsFormat = 1
 
 // costsRevision counts the changes of how costs are measured. Cached costs of another revision are
 // measured again; files that the setting names may be of any.
-const costsRevision = 4
+const costsRevision = 5
 
 // costsLimit bounds the size of a cost file in bytes.
 const costsLimit = 1 << 20

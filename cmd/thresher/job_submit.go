@@ -32,7 +32,8 @@ type jobSubmit struct {
 	minScore     float64
 	hasMinScore  bool // --min-score was given
 	maxScore     float64
-	hasMaxScore  bool // --max-score was given
+	hasMaxScore  bool   // --max-score was given
+	filter       string // expression
 	certificates bool
 	goals        jobGoals
 	column       string
@@ -59,7 +60,7 @@ and needs no --collection. With search flags or --output-format it is read as a
 matrix, with one array of numbers on each line.
 
 --k-column, --min-score-column and --max-score-column name columns of a matrix with the k and
-the least and the greatest score of each query; --exclude and --candidates are files
+the least and the greatest score of each query, --filter-column one with the filter of each; --exclude and --candidates are files
 with the vectors that each query may not return or scores first, which are uploaded too.
 
 With --wait and --out (or --errors) the answers are fetched once the job is done, as
@@ -85,6 +86,7 @@ by job fetch; if writing them fails they are still on the server.`,
 	fs.StringToStringVar(&s.metadata, "metadata", nil, "`name=text` to store with the job; may be repeated")
 	fs.Float64Var(&s.minScore, "min-score", 0, "return all vectors that score at least this (distances: at most)")
 	fs.Float64Var(&s.maxScore, "max-score", 0, "return only vectors that score at most this (distances: at least)")
+	fs.StringVar(&s.filter, "filter", "", "only vectors for which this `expression` over columns of the collection is true")
 	fs.BoolVar(&s.certificates, "certificates", false, "include the certificate of every answer")
 	s.goals.add(fs)
 	fs.StringVar(&s.column, "queries-column", "", columnHelp("the queries of a matrix"))
@@ -143,7 +145,7 @@ func (a *app) runSubmit(ctx context.Context, s *jobSubmit, path string) error {
 func (s *jobSubmit) spec(c *config.Config, path, header string) (api.BatchSpec, error) {
 	spec := api.BatchSpec{CompletionWindow: s.window, Metadata: s.metadata, OutputFormat: s.outputFormat, Column: s.column, Header: header}
 	format, _ := dataset.FormatOf(path)
-	requests := format == dataset.JSONL && s.outputFormat == "" && !s.hasMinScore && !s.hasMaxScore && !s.certificates && s.goals == jobGoals{} && s.column == "" && header == ""
+	requests := format == dataset.JSONL && s.outputFormat == "" && !s.hasMinScore && !s.hasMaxScore && !s.certificates && s.filter == "" && s.goals == jobGoals{} && s.column == "" && header == ""
 	for _, key := range append(searchKeys(), batch.PublishedNames()...) {
 		requests = requests && c.Origin(key).Kind != config.FromFlag
 	}
@@ -186,6 +188,9 @@ func (s *jobSubmit) options(c *config.Config) map[string]any {
 	}
 	if s.hasMaxScore {
 		options["max_score"] = s.maxScore
+	}
+	if s.filter != "" {
+		options["filter"] = s.filter
 	}
 	if s.certificates {
 		options["include"] = []string{"certificate"}

@@ -46,7 +46,7 @@ func (j *joining) load(ctx context.Context) error {
 		order, starts = join.SortRows(rows, j.right.groups)
 	}
 	if err := j.openRight(ctx, rows, r, order, starts); err != nil {
-		return err
+		return join.InTable(err, order)
 	}
 	j.rows = dataset.RelativeTo(j.rows, dataset.OriginOf(r))
 	j.summary = joinSummary{

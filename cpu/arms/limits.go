@@ -11,6 +11,7 @@ import (
 func Limits() backend.Capacity {
 	l := backend.Capacity{Atoms: collection.MaxAtoms, Dim: collection.MaxDim}
 	l.Read[backend.Panels], l.Read[backend.Mixed], l.Read[backend.Signs] = simd.MaxScan, simd.MaxScan, simd.MaxScan
+	l.Read[backend.SignPanels] = simd.MaxSignPanel
 	l.Read[backend.RowCodes], l.Read[backend.Float32] = backend.Unlimited, backend.Unlimited
 	return l
 }

@@ -166,13 +166,23 @@ func upload(name string, content []byte, key string) *body {
 
 // collectionInfo, fileInfo and batchInfo are the fields of the API's objects used here.
 type collectionInfo struct {
-	Name      string `json:"name"`
-	Version   int64  `json:"version"`
-	Next      int64  `json:"next_version"`
-	State     string `json:"state"`
-	Count     int64  `json:"count"`
-	Dimension int    `json:"dimension"`
-	Error     string `json:"error"`
+	Name    string `json:"name"`
+	Version int64  `json:"version"`
+	Next    int64  `json:"next_version"`
+	State   string `json:"state"`
+	Count   int64  `json:"count"`
+	// Writes are those of a collection that changes by rows.
+	Writes    *uint64 `json:"writes"`
+	Dimension int     `json:"dimension"`
+	Error     string  `json:"error"`
+}
+
+// writes are the changes by rows of the version.
+func (i *collectionInfo) writes() uint64 {
+	if i.Writes == nil {
+		return 0
+	}
+	return *i.Writes
 }
 
 type fileInfo struct {

@@ -190,7 +190,7 @@ func (f *full) stores(ctx context.Context, size int) error {
 
 func (f *full) build(ctx context.Context) error {
 	const rows, dim = 4000, 64 // 1 MB, and more when built
-	first, more := gaussian(500, dim, 1), gaussian(rows, dim, 2)
+	first, more, many := gaussian(500, dim, 1), gaussian(rows, dim, 2), gaussian(rows*5/4, dim, 3)
 	put := func(name string, m *matrix) (*answer, error) {
 		return f.call(ctx, "PUT", "/v1/collections/"+name+"?metric=ip&wait=true", m.body(""))
 	}
@@ -211,8 +211,8 @@ func (f *full) build(ctx context.Context) error {
 	if err := isFull(got); err != nil {
 		return err
 	}
-	// Under a key rows make a version, whose file has no room.
-	if got, err = f.call(ctx, "POST", "/v1/collections/kept/rows?wait=true", more.body("append that needs room")); err != nil {
+	// The log has no room for so many, nor for their key.
+	if got, err = f.call(ctx, "POST", "/v1/collections/kept/rows?wait=true", many.body("append")); err != nil {
 		return err
 	}
 	if err := isFull(got); err != nil {
@@ -233,13 +233,15 @@ func (f *full) build(ctx context.Context) error {
 	if err := f.answers(ctx, "large", more); err != nil {
 		return err
 	}
-	if got, err = f.call(ctx, "POST", "/v1/collections/kept/rows?wait=true", more.body("append with room")); err != nil {
-		return err
+	for range 2 { // under the key of the one that was refused, then of one that is done
+		if got, err = f.call(ctx, "POST", "/v1/collections/kept/rows?wait=true", many.body("append")); err != nil {
+			return err
+		}
+		if err := got.into(nil, 200); err != nil {
+			return err
+		}
 	}
-	if err := got.into(nil, 200); err != nil {
-		return err
-	}
-	both := &matrix{dim, slices.Concat(first.data, more.data)}
+	both := &matrix{dim, slices.Concat(first.data, many.data)}
 	if err := f.answers(ctx, "kept", both); err != nil {
 		return err
 	}

@@ -2,7 +2,7 @@
 
 // Command load measures and stresses thresher serve, in separate processes on loopback: how
 // many clients it serves and how fast (load), how one client fares among others (fair,
-// slowbody), what survives kill -9 (crash) and a full disk (diskfull), what backups hold (backup), and how it handles
+// slowbody), what survives kill -9 (crash) and a full disk (diskfull), what memory writes take (upserts), what backups hold (backup), and how it handles
 // malformed and malicious requests (hostile). Each verb fails with a description of the
 // problem, and can write its figures to a section of a page. Data and instants are drawn from -seed,
 // which is the same unless another is given, and printed. No verb takes longer than -limit.
@@ -39,6 +39,7 @@ func verbs() []verb {
 		{"fair", "latency of one client next to large searches and to many clients", prepareFair},
 		{"slowbody", "latency of a search while other bodies stall", prepareSlowBody},
 		{"crash", "kill -9 while collections, files, batches and tournaments are written, and recovery", prepareCrash},
+		{"upserts", "a million rows written beside searches, and the server's memory meanwhile", prepareUpserts},
 		{"backup", "backups while tournaments are judged, each restored and compared", prepareBackup},
 		{"diskfull", "writes on a full disk", prepareDiskFull},
 		{"hostile", "malformed and malicious requests", prepareHostile},

@@ -3,10 +3,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 )
 
 // shelf is a writer of one collection: it creates, replaces, appends, deletes rows, and
@@ -24,10 +26,18 @@ type shelf struct {
 // rows is the expected content of a collection; the zero value is no collection.
 type rows struct {
 	version int64
+	writes  uint64 // changes by rows of the version
 	vectors matrix
 	ids     []int64
 	next    int64   // the id of the next row
 	gone    []int64 // ids that were deleted
+}
+
+func (c *change) String() string {
+	if c == nil {
+		return "nothing"
+	}
+	return c.what
 }
 
 // change is one of a collection's changes.
@@ -36,7 +46,8 @@ type change struct {
 	method string
 	path   string
 	body   *body
-	after  rows // except for the version
+	after  rows    // except for the version
+	answer *answer // once it is acknowledged
 }
 
 const shelfDim = 24
@@ -133,28 +144,27 @@ func (s *shelf) send(ctx context.Context, a *api) error {
 		}
 		s.now = rows{}
 	} else {
-		version, err := versionOf(got)
-		if err != nil {
+		var err error
+		if c.after.version, c.after.writes, err = stateOf(got); err != nil {
 			return fmt.Errorf("%s: %s, row count %d: %w", s.name, c.what, len(s.now.ids), err)
 		}
-		c.after.version = version
-		s.now = c.after
+		c.answer, s.now = got, c.after
 	}
 	s.count[c.what]++
 	s.pending, s.last = nil, c
 	return nil
 }
 
-// versionOf returns the version that an acknowledged change made.
-func versionOf(got *answer) (int64, error) {
+// stateOf returns the version that an acknowledged change made, and how many changes by rows that has had.
+func stateOf(got *answer) (version int64, writes uint64, err error) {
 	var info collectionInfo
 	if err := got.into(&info, 200, 201, 202); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	if info.Next != 0 {
-		return info.Next, nil
+		return info.Next, 0, nil
 	}
-	return info.Version, nil
+	return info.Version, info.writes(), nil
 }
 
 func (s *shelf) check(ctx context.Context, a *api) error {
@@ -168,9 +178,9 @@ func (s *shelf) check(ctx context.Context, a *api) error {
 		if err != nil {
 			return err
 		}
-		if s.pending != nil && info.Version != s.now.version {
+		if s.pending != nil && (info.Version != s.now.version && !s.madeFolder(&info) || info.writes() != s.now.writes) {
 			after := s.pending.after
-			after.version = info.Version
+			after.version, after.writes = info.Version, info.writes()
 			should = &after
 		}
 	} else if s.pending != nil && len(s.pending.after.ids) == 0 {
@@ -182,7 +192,16 @@ func (s *shelf) check(ctx context.Context, a *api) error {
 	return s.again(ctx, a)
 }
 
-// again repeats the last change, with its key, which must change nothing.
+// madeFolder reports whether the collection has become one that changes by rows for a pending change, of which nothing is there yet.
+func (s *shelf) madeFolder(info *collectionInfo) bool {
+	if strings.HasSuffix(s.pending.path, "/rows") && info.Writes != nil && *info.Writes == 0 {
+		s.now.version = info.Version
+		return true
+	}
+	return false
+}
+
+// again repeats the last change, with its key, which must change nothing. One by rows has the answer that it had first.
 func (s *shelf) again(ctx context.Context, a *api) error {
 	if s.last == nil || s.last.body == nil || s.pending != nil {
 		return nil
@@ -191,9 +210,13 @@ func (s *shelf) again(ctx context.Context, a *api) error {
 	if err != nil {
 		return err
 	}
-	version, err := versionOf(got)
-	if err == nil && version != s.now.version {
-		err = fmt.Errorf("version %d, the first time it was %d", version, s.now.version)
+	version, writes, err := stateOf(got)
+	switch {
+	case err != nil:
+	case strings.HasSuffix(s.last.path, "/rows") && !bytes.Equal(got.data, s.last.answer.data):
+		err = fmt.Errorf("%s, the first time it was %s", got.data, s.last.answer.data)
+	case version != s.now.version || writes != s.now.writes:
+		err = fmt.Errorf("version %d-%d, the first time it was %d-%d", version, writes, s.now.version, s.now.writes)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %s, asked for again: %w", s.name, s.last.what, err)
@@ -217,8 +240,8 @@ func (s *shelf) compare(ctx context.Context, a *api, should *rows) error {
 	if err != nil {
 		return fmt.Errorf("collection %s: %w", s.name, err)
 	}
-	if info.State != "ready" || info.Error != "" || info.Version != should.version || info.Count != int64(len(should.ids)) {
-		return fmt.Errorf("collection %s is %+v, acknowledged were version %d and %d rows", s.name, info, should.version, len(should.ids))
+	if info.State != "ready" || info.Error != "" || info.Version != should.version || info.writes() != should.writes || info.Count != int64(len(should.ids)) {
+		return fmt.Errorf("collection %s is %s, acknowledged were version %d-%d and %d rows; pending is %v", s.name, got.data, should.version, should.writes, len(should.ids), s.pending)
 	}
 	if err := s.searches(ctx, a, should); err != nil {
 		return fmt.Errorf("collection %s, version %d: %w", s.name, should.version, err)

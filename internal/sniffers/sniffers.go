@@ -170,6 +170,19 @@ func tables() []Case {
 			at("a list of structs", "structs").refused("", "v"),
 			at("a struct of indices and values", "nested").refused("", "v"),
 		)...)
+		all = append(all, decide("which columns of a table make the vector",
+			at("an id beside numbered columns", "wideid").refused(Column, "movie_id", "d0..d2").reads(Choice{Column: "d[0-9]*"}, 4, 3, -7, -5, -3),
+			at("ids of another name", "wideid").reads(Choice{IDs: "movie_id"}, 4, 3, -7, -5, -3),
+			at("two families", "widelabel").refused(Column, "x0", "y0, y1").reads(Choice{Column: "y1,x0"}, 4, 2, -3, -7),
+			at("words alone, of different types", "widewords").reads(Choice{}, 4, 3, -7, -5, -3),
+			at("an index that pandas wrote", "wideindex").reads(Choice{}, 4, 3, -7, -5, -3),
+			at("a null among coordinates", "widegap").refused("", "d1", "null").reads(Choice{Column: "d0,d2"}, 4, 2, -7, -3),
+			at("a column of nulls among words", "widenull").refused(Column, "y", "no values").reads(Choice{Column: "z,x"}, 4, 2, -5, -7),
+			at("decimals among numbers", "widedecimal").refused(Column, "d1", "(9", "cast").reads(Choice{Column: "d[02]"}, 4, 2, -7, -3),
+			at("a list beside numbers", "widelist").reads(Choice{}, 4, 2, -7, -5),
+			at("numbers beside a list that is named", "widelist").reads(Choice{Column: "d?"}, 4, 3, -7, -5, -3),
+			at("a map beside numbers", "widemap").refused(Column, "weights", "d0").reads(Choice{Column: "d?"}, 4, 3, -7, -5, -3),
+		)...)
 	}
 	line := func(name, text string) Case { return Case{Name: name, File: "a.jsonl", Data: []byte(text)} }
 	return append(all, decide("which field of a JSON line holds the vector",

@@ -116,10 +116,10 @@ class Page(html.parser.HTMLParser):
         self.open, self.cells, self.text = [], [], ""
 
     def handle_starttag(self, tag, attrs):
-        assert tag in ("div", "p", "table", "thead", "tbody", "tr", "th", "td", "span", "br")
+        assert tag in ("div", "p", "table", "thead", "tbody", "tr", "th", "td", "span", "br", "wbr")
         if tag in ("td", "th"):
             self.cells.append("")
-        if tag != "br":
+        if tag not in ("br", "wbr"):
             self.open.append(tag)
 
     def handle_endtag(self, tag):
@@ -137,6 +137,15 @@ def shown(result):
     page.close()
     assert page.open == []
     return page
+
+
+def test_notebooks_can_break_long_ids():
+    ids = ["package/long.Name908.Function", "a<b>&" + "x" * 30]
+    with thresher.Index(np.eye(2, dtype=np.float32), ids, metric="ip") as index:
+        found = index.search([[1, 0.5]], 2)
+        assert shown(found).cells[-2:] == [f"{ids[0]}1", f"{ids[1]}0.5"]
+        assert "package/<wbr>long.<wbr>Name908.<wbr>Function<br>" in found._repr_html_()
+        assert f"a&lt;<wbr>b&gt;&amp;<wbr>{'x' * 12}<wbr>{'x' * 12}<wbr>{'x' * 6}<br>" in found._repr_html_()
 
 
 def test_notebooks_show_a_table(results):

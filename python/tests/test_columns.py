@@ -58,6 +58,12 @@ def test_pyarrow(vectors, queries, right):
         found(queries, pa.array(["a"]))
 
 
+def test_a_null_in_a_frame_of_polars():
+    pl = pytest.importorskip("polars")
+    with pytest.raises(ValueError, match="vectors: row 1, column 'd1' is null"):
+        thresher.Index(pl.DataFrame({"d0": [1.0, 2.0], "d1": [3.0, None]}), metric="ip")
+
+
 def test_polars(vectors, queries, right):
     pl = pytest.importorskip("polars")
     array = pl.Series("v", vectors, dtype=pl.Array(pl.Float32, 48))

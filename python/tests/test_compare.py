@@ -48,6 +48,17 @@ def test_recall_says_why(right, poor, vectors, queries):
         thresher.certify(right + 1500, vectors, queries, metric="ip")
 
 
+def test_answers_with_texts_of_vectors_without_ids(vectors, queries):
+    hits = [[{"id": "c0ffee", "score": 1.0}]] * len(queries)
+    with pytest.raises(TypeError, match=r"answers: values are <U6, such as 'c0ffee', .*ids=\.\."):
+        thresher.recall(hits, vectors, queries, metric="ip")
+
+
+def test_recall_is_shown_in_a_line(right, vectors, queries):
+    said = repr(thresher.recall(right, vectors, queries, metric="ip"))
+    assert said.startswith("<thresher.Recall 1.0000, 95% ") and said.endswith(f"{len(queries)} answers lack nothing>")
+
+
 def test_recall_checks_scores(right, vectors, queries):
     _, scores = best(queries, vectors, 5)
     stated = scores.astype(np.float32)

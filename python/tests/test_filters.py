@@ -313,6 +313,20 @@ def test_a_filter_for_each_query(index: thresher.Index) -> None:
             index.search(queries, k=5, filter=wrong)  # type: ignore[arg-type]
 
 
+def test_texts_for_each_query_of_an_index_whose_ids_are_texts() -> None:
+    """Are expressions if none of them is an id."""
+    columns = {"year": [1990, 2000, 2010]}
+    queries = np.tile(np.float32([1, 0]), (2, 1))
+    with thresher.Index(
+        np.float32([[3, 0], [2, 0], [1, 0]]), metric="ip", ids=["a", "b", "c"], columns=columns
+    ) as index:
+        each = index.search(queries, k=1, filter=["year > 1995", "year > 2005"])
+        assert each.ids.tolist() == [["b"], ["c"]]
+        assert index.search(queries, k=1, filter=["b", "c"]).ids.tolist() == [["b"], ["b"]]
+        with pytest.raises(ValueError, match="filter: 'year > 1995' is no id of the index"):
+            index.search(queries, k=1, filter=["year > 1995", "c"])
+
+
 @pytest.mark.parametrize("ids", [None, "turned", "spread", "texts"])
 @pytest.mark.parametrize("m", [2, 3, 5])
 def test_filters_as_matrices(ids: str | None, m: int) -> None:

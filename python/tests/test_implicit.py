@@ -117,12 +117,26 @@ def test_recommend_among_items_and_for_new_users(model):
     agree(recommend(model, 3, all_but_one, items=some), model.recommend(3, all_but_one, items=some))
 
 
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
+def test_items_that_users_have_seen_where_others_are_too_few(count):
+    """Which of them implicit shows, and in which order."""
+    watched = sparse.random(60, 40, 0.4, "csr", dtype=np.float32, random_state=1)
+    model = implicit.als.AlternatingLeastSquares(factors=16, iterations=3, random_state=0)
+    model.fit(watched, show_progress=False)
+    users, some = np.arange(60), [13, 3, 1, 8, 5]
+    agree(
+        recommend(model, users, watched, count, items=some, method="exact"),
+        model.recommend(users, watched, count, items=some),
+    )
+
+
 def test_recommend_says_what_is_wrong(model):
     model, watched = model
     for given, settings, error, text in (
         ((3, watched[3]), {"items": [1], "filter_items": [2]}, ValueError, "filter_items: items is given, too"),
         ((3, watched[3]), {"items": [1, 120]}, IndexError, "items: 120 is not in the model, which has 120 items"),
         ((3, watched[3]), {"items": [-1]}, IndexError, "items: -1 is not in the model"),
+        ((3, watched[3]), {"filter_items": [2, -1]}, ValueError, "filter_items: id -1"),  # of implicit the last item
         ((3, watched[3]), {"items": []}, ValueError, "items: .* one or more item numbers"),
         ((3, watched[:2]), {}, ValueError, "user_items: 2 rows for 1 users"),
         (([3, 4], watched[3]), {"recalculate_user": True}, ValueError, "user_items: 1 rows for 2 users"),

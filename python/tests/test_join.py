@@ -234,6 +234,53 @@ def test_types_of_pandas_stay_where_rows_are_alone() -> None:
 
 
 @MAKERS
+def test_an_error_names_the_row_of_the_table(make: Make) -> None:
+    left = make({"key": [1], "v": [[1.0, 2.0]]})
+    right = make({"key": [3, 1, 2], "v": [[1.0, 2.0], [3.0, 4.0], [float("nan"), 1.0]]})  # by key it is row 1
+    with pytest.raises(ValueError, match=r"right: column 'v'.*row 2"):
+        thresher.join(left, right, on="v", metric="ip", by="key")
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float16, np.uint8, np.float64])
+def test_arrays_in_columns_of_pandas(kind: type) -> None:
+    """Whose rows are put together in shared memory if their type is taken as it is."""
+    rng = np.random.default_rng(3)
+    x, y = (rng.integers(0, 50, (n, 5)).astype(kind) for n in (40, 60))
+    a, b = rng.integers(0, 7, 40), rng.integers(0, 7, 60)
+    left = pd.DataFrame({"n": np.arange(40), "key": a, "v": list(x)})
+    right = pd.DataFrame({"m": np.arange(60), "key": b, "v": list(y)})
+    made = thresher.join(left, right, on="v", k=3, metric="ip", by="key")
+    want = []
+    for j in range(40):
+        rows = np.flatnonzero(b == a[j])
+        scores = y[rows].astype(float) @ x[j].astype(float)
+        want += [(j, m) for m in rows[np.lexsort((rows, -scores))[:3]]]
+    assert list(zip(made["n"], made["m"], strict=True)) == want
+    right.loc[7, "v"] = np.zeros(5, np.int16)  # another type than the others
+    assert len(thresher.join(left, right, on="v", k=3, metric="ip", by="key")) == len(want)
+
+
+@MAKERS
+def test_coordinates_in_columns_by_a_pattern(make: Make) -> None:
+    left = make({"n": [0, 1], "d0": [1.0, 0.0], "d1": [0.0, 1.0]})
+    right = make({"d1": [1.0, 0.0], "m": [7, 8], "d0": [0.0, 1.0]})  # of each table in its own order, as by name
+    made = thresher.join(left, right, left_on="d[0-9]*", right_on=["d0", "d1"], k=1, metric="ip")
+    assert [(row["n"], row["m"]) for row in rows_of(made)] == [(0, 8), (1, 7)]
+    with pytest.raises(ValueError, match="on: the left table has no column 'e\\*'"):
+        thresher.join(left, right, on="e*", metric="ip")
+
+
+def test_a_key_of_integers_with_missing_values() -> None:
+    left = pd.DataFrame({"key": [1, None, 2], "v": [[1.0]] * 3})
+    right = pd.DataFrame({"key": [1, 2], "v": [[1.0]] * 2})
+    says = r"by: column 'key' is float64, as pandas holds integers of which some are missing .*astype\('Int64'\)"
+    with pytest.raises(TypeError, match=says):
+        thresher.join(left, right, on="v", metric="ip", by="key")
+    made = thresher.join(left.assign(key=left["key"].astype("Int64")), right, on="v", metric="ip", by="key")
+    assert made["key"].tolist() == [1, 2]
+
+
+@MAKERS
 def test_refusals(make: Make) -> None:
     left = make({"lang": ["a"], "n": [1], "x": [0.5], "v": [[1.0, 2.0]]})
     right = make({"lang": ["a"], "n": ["1"], "x": [0.5], "v": [[1.0, 2.0]]})

@@ -110,6 +110,13 @@ def test_components(vectors):
     assert (ours <= np.arange(1500)).all()
 
 
+@pytest.mark.parametrize(("metric", "limit"), [("cosine", {"min_score": 0.9}), ("l2", {"max_distance": 2.5})])
+def test_pairs_are_shown_in_a_line(vectors, metric, limit):
+    name, value = next(iter(limit.items()))
+    said = repr(thresher.pairs(vectors[:50], metric=metric, **limit))
+    assert said.endswith(f"of 50 x 50 rows, {metric}, {name} {value:g}; exact: no pair is missing>")
+
+
 def test_pairs_of_two_tables(vectors, queries):
     found = thresher.pairs(vectors, 0.9, queries, metric="cosine")
     _, scores = best(queries, vectors, 1500, "cosine")

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 import thresher
-from thresher import _knn, _pairs, _products, _scan, _scratch, _shares, _sums, _worker
+from thresher import _knn, _pairs, _products, _scan, _scratch, _shares, _single, _sums, _worker
+
+
+@pytest.fixture(autouse=True)
+def _scanned(monkeypatch):
+    """Scan for single queries, too, and let the worker answer them where an index is asked."""
+    monkeypatch.setattr(_single, "MOST_VALUES", 0)
 
 
 def drawn(rng, kind, n, d):

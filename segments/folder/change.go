@@ -11,7 +11,6 @@ import (
 	"thresher/collection"
 	"thresher/columns"
 	"thresher/dataset"
-	"thresher/segments"
 )
 
 // Change is a write of one or more vectors. All of it is done or nothing.
@@ -34,6 +33,8 @@ type Change struct {
 	Only Only
 	// If, if not nil, is the version that the folder must have, as Written.Version and Snapshot.Version have it.
 	If *uint64
+	// Key, if not nil, becomes durable with the change, and is found by FindKey from then on. Whoever gives one has looked for it.
+	Key *Key
 }
 
 // Only says about which ids a change may be.
@@ -91,7 +92,7 @@ func (f *Folder) Apply(ctx context.Context, c Change) (Written, error) {
 	if err := f.check(&c); err != nil {
 		return Written{}, err
 	}
-	if c.IDs.Len() == 0 && c.If == nil {
+	if c.IDs.Len() == 0 && c.If == nil && c.Key == nil {
 		return f.applyNothing()
 	}
 	w := &write{Change: &c}
@@ -195,128 +196,10 @@ func (c *Change) bytes() int64 {
 	if c.Columns != nil {
 		size += c.Columns.Bytes()
 	}
+	if c.Key != nil {
+		size += c.Key.bytes()
+	}
 	return size
-}
-
-// takeGroup takes waiting changes of at most groupBytes, but one at least.
-func (f *Folder) takeGroup() []*write {
-	f.queueing.Lock()
-	defer f.queueing.Unlock()
-	size, n := int64(0), 0
-	for ; n < len(f.queue); n++ {
-		if size += f.queue[n].bytes(); n > 0 && size > groupBytes {
-			break
-		}
-	}
-	group := f.queue[:n:n]
-	f.queue = f.queue[n:]
-	return group
-}
-
-// commitGroup writes one frame of changes, flushes it, and makes them part of the Set; committing is held.
-func (f *Folder) commitGroup(group []*write) {
-	fail := func(err error) {
-		for _, w := range group {
-			if w.err == nil && !w.done {
-				w.err = err
-			}
-			w.done = true
-		}
-	}
-	if f.closed {
-		fail(fmt.Errorf("%s: %w", f.path, ErrClosed))
-		return
-	}
-	if f.failed != nil {
-		fail(fmt.Errorf("%s: %w (%w)", f.path, ErrFailed, f.failed))
-		return
-	}
-	f.buf = beginFrame(f.buf)
-	form := f.rowForm()
-	var chosen []*write
-	restricted := slices.ContainsFunc(group, func(w *write) bool { return w.Only != Any })
-	later := map[string]bool{} // of restricted, whether ids of chosen will have a vector
-	for _, w := range group {
-		version := f.version + uint64(len(chosen))
-		if w.If != nil && *w.If != version {
-			w.err, w.done = fmt.Errorf("%w: this is version %d, not %d", ErrChanged, version, *w.If), true
-			continue
-		}
-		if err := f.sameKind(chosen, w); err != nil {
-			w.err, w.done = err, true
-			continue
-		}
-		if err := f.checkOnly(later, w); err != nil {
-			w.err, w.done = err, true
-			continue
-		}
-		f.buf = form.appendChange(f.buf, w.Change)
-		chosen = append(chosen, w)
-		for row := int64(0); restricted && row < int64(w.IDs.Len()); row++ {
-			later[w.IDs.Text(row)] = !w.Deletes()
-		}
-	}
-	if len(chosen) == 0 {
-		return
-	}
-	endFrame(f.buf, f.version, len(chosen))
-	if err := f.appendFrame(f.buf); err != nil {
-		fail(err)
-		return
-	}
-	for _, w := range chosen {
-		w.written, w.err = f.do(w.Change)
-		w.done = true
-		if w.err != nil {
-			f.failed = errors.Join(f.failed, w.err)
-		}
-	}
-	if cap(f.buf) > groupBytes {
-		f.buf = nil
-	}
-	f.wake()
-}
-
-// sameKind refuses w if its ids are texts, and those of writes before it in the group are numbers: the first write
-// of all decides what ids are.
-func (f *Folder) sameKind(before []*write, w *write) error {
-	if err := f.table.Check("ids", w.IDs); err != nil || f.named || len(before) == 0 {
-		return err
-	}
-	table := segments.NewTable()
-	for _, b := range before {
-		if !b.Deletes() {
-			if _, err := table.Assign(b.IDs); err != nil {
-				return err
-			}
-		}
-	}
-	return table.Check("ids", w.IDs)
-}
-
-// checkOnly refuses w if it is restricted to ids of another kind than it has: what is there is what the set has, and what
-// writes before it in the group will have done: later says of the ids of those whether they will have a vector.
-func (f *Folder) checkOnly(later map[string]bool, w *write) error {
-	if w.Only == Any {
-		return nil
-	}
-	now := f.set.Snapshot()
-	defer now.Release()
-	for row, number := range f.table.Find(w.IDs) {
-		id := w.IDs.Text(int64(row))
-		there, known := later[id]
-		if !known {
-			there = number >= 0 && now.Has(number)
-		}
-		err := ErrThere
-		if w.Only == OnlyThere {
-			err = ErrMissing
-		}
-		if there == (w.Only == OnlyNew) {
-			return &dataset.Error{File: "ids", Row: int64(row), Column: -1, Err: fmt.Errorf("id %.60q: %w", id, err)}
-		}
-	}
-	return nil
 }
 
 // appendFrame makes a frame durable at the end of the log.
@@ -356,6 +239,9 @@ func (f *Folder) do(c *Change) (written Written, err error) {
 	}
 	f.version++
 	written.Version = f.version
+	if err == nil {
+		f.remember(c.Key, f.version)
+	}
 	return written, err
 }
 

@@ -53,6 +53,10 @@ type Options struct {
 	// Upkept, if not nil, is called after each seal or merge, which changes how much memory the vectors take. It must not wait for another
 	// call of the folder than Snapshot.
 	Upkept func(*Folder)
+	// KeepKeys, if not nil, is given the idempotency keys of changes whose logs are going to be removed, and makes them durable, so that
+	// whoever looks for one finds it there once FindKey does not: after an error the logs stay. Without it they are forgotten then. It
+	// must not call the folder.
+	KeepKeys func([]*Key) error
 	// ByHand leaves seals and merges to Maintain. Otherwise a goroutine does them when they are due.
 	ByHand bool
 }
@@ -86,6 +90,9 @@ type Folder struct {
 	closed     bool
 	version    uint64 // writes
 	named      bool   // there have been ids, which decided about their kind
+
+	keying sync.Mutex // guards keys
+	keys   map[string]logged
 
 	opened   uint64        // writes before those of set
 	greatest atomic.Uint64 // of all ids that are numbers and were ever written; 0 if none was

@@ -21,7 +21,9 @@ import (
 //	          4 zero | 4 CRC-32C of the 28 bytes before | payload, a multiple of 8 bytes
 //	write     1 kind | 1 whether ids are texts | 1 whether columns follow | 1 zero | 4 ids | ids: 8 bytes each, or 4 bytes of length and the text |
 //	          zeros to a multiple of 8 | of kind 3: 8 values that rounding changed, 8 largest change, float64 |
-//	          rows of an upsert | zeros to a multiple of 8 | columns, packed (columns.Pack) | zeros to a multiple of 8
+//	          rows of an upsert | zeros to a multiple of 8 | columns, packed (columns.Pack) | zeros to a multiple of 8 |
+//	          of a kind with 16 added, the idempotency key: 4 bytes of its name | 4 of its fingerprint | 4 of its answer | 4 zero |
+//	          8 nanoseconds since 1970 | the three | zeros to a multiple of 8
 const (
 	logMagic, frameMagic   = "THRSHLOG", "frme"
 	logVersion             = 1

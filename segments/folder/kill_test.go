@@ -28,7 +28,11 @@ const (
 
 // changeAt is the write of a number.
 func changeAt(seed, number uint64) Change {
-	return drawChange(rand.New(rand.NewPCG(seed, number)), killDim, killUniverse, 12, seed%2 == 0).inType(killElem(seed))
+	c := drawChange(rand.New(rand.NewPCG(seed, number)), killDim, killUniverse, 12, seed%2 == 0).inType(killElem(seed))
+	if number%3 == 0 {
+		c.Key = keyOf(number)
+	}
+	return c
 }
 
 // killElem is the type of the vectors of the folder of a seed, which is a multiple of 10.
@@ -140,6 +144,9 @@ func TestKill(t *testing.T) {
 			for ; version < found; version++ {
 				c := changeAt(seed, version)
 				held.do(&c)
+			}
+			for number := f.opened; number < found+3; number++ {
+				checkKey(t, f, number, number%3 == 0 && number < found)
 			}
 			held.check(t, f, b, seed%2 == 0, seed)
 			closed(t, f)

@@ -127,12 +127,20 @@ func (f *Folder) maintainOnce(ctx context.Context) (done bool, err error) {
 	if err := f.recordPending(); err != nil {
 		return true, err
 	}
+	if err := f.thinKeys(); err != nil {
+		return true, err
+	}
 	u, log, err := f.beginUpkeep()
 	if u == nil || err != nil {
 		return true, err
 	}
 	e := &segmentFile{Number: f.takeNumber(), Rows: u.Len(), Generation: u.Generation()}
 	made, err := f.buildSegment(ctx, u, e)
+	if err == nil && log.first > 0 {
+		if err = f.handOver(log.first); err != nil && made != nil {
+			err = errors.Join(err, made.Close())
+		}
+	}
 	if err != nil {
 		u.Abandon()
 		f.removeFiles(e.files())

@@ -14,6 +14,8 @@ const (
 	upsertKind  = 1
 	deleteKind  = 2
 	roundedKind = 3 // an upsert of rows that rounding has changed
+	// keyed is added to the kind of a write that has an idempotency key. Programs that know none refuse it.
+	keyed = 16
 )
 
 // rowForm is how rows are in a log.
@@ -39,7 +41,11 @@ func (form *rowForm) appendChange(b []byte, c *Change) []byte {
 	if c.Columns != nil {
 		described = 1
 	}
-	b = append(b, kind, texts, described, 0)
+	written := kind
+	if c.Key != nil {
+		written |= keyed
+	}
+	b = append(b, written, texts, described, 0)
 	b = binary.LittleEndian.AppendUint32(b, uint32(n))
 	for row := range int64(n) {
 		if texts == 0 {
@@ -50,10 +56,18 @@ func (form *rowForm) appendChange(b []byte, c *Change) []byte {
 		b = append(binary.LittleEndian.AppendUint32(b, uint32(len(id))), id...)
 	}
 	b = padded(b)
-	switch kind {
-	case deleteKind:
-		return b
-	case roundedKind:
+	if kind != deleteKind {
+		b = form.appendVectors(b, c)
+	}
+	if c.Key != nil {
+		b = appendKey(b, c.Key)
+	}
+	return b
+}
+
+// appendVectors appends the vectors of an upsert, with what describes them.
+func (form *rowForm) appendVectors(b []byte, c *Change) []byte {
+	if c.Rounding != (dataset.Change{}) {
 		b = appendRounding(b, c.Rounding)
 	}
 	for _, x := range c.Rows64 {
@@ -145,9 +159,9 @@ func (form *rowForm) decodeChange(b []byte) (c *Change, rest []byte, err error) 
 	if len(b) < 8 {
 		return nil, nil, errShort
 	}
-	kind, texts, described, n, at := b[0], b[1], b[2], int(binary.LittleEndian.Uint32(b[4:])), 8
+	kind, texts, described, n, at := b[0]&^keyed, b[1], b[2], int(binary.LittleEndian.Uint32(b[4:])), 8
 	if kind != upsertKind && kind != deleteKind && kind != roundedKind || texts > 1 || described > 1 {
-		return nil, nil, fmt.Errorf("a write of unknown kind %d, %d", kind, texts)
+		return nil, nil, fmt.Errorf("a write of unknown kind %d, %d", b[0], texts)
 	}
 	c = &Change{}
 	if texts == 0 {
@@ -195,6 +209,11 @@ func (form *rowForm) decodeChange(b []byte) (c *Change, rest []byte, err error) 
 				return nil, nil, err
 			}
 			at = (len(b) - len(left) + 7) &^ 7
+		}
+	}
+	if b[0]&keyed != 0 {
+		if c.Key, at, err = decodeKey(b, at); err != nil {
+			return nil, nil, err
 		}
 	}
 	if at > len(b) {

@@ -21,6 +21,9 @@ func FuzzWrites(f *testing.F) {
 			if seed > 3 && !c.Deletes() {
 				c.Rounding = dataset.Change{Values: 2, Largest: .5}
 			}
+			if seed%3 == 1 {
+				c.Key = keyOf(seed)
+			}
 			f.Add(form.appendChange(nil, &c), i)
 		}
 	}

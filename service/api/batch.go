@@ -60,6 +60,9 @@ type BatchGoals struct {
 	MaxScoreColumn    string `json:"max_score_column,omitempty"`
 	MaxDistanceColumn string `json:"max_distance_column,omitempty"`
 	MinDistanceColumn string `json:"min_distance_column,omitempty"`
+	// FilterColumn is a column of the input file with an expression for each row that says which vectors its answer may have, in
+	// place of the filter of BatchSpec.Search; null is none.
+	FilterColumn string `json:"filter_column,omitempty"`
 	// ExcludeFileID is the id of a file of lists, one a row, of the ids that the row may not
 	// return: a sparse matrix of scipy (.npz), .jsonl or .ivecs.
 	ExcludeFileID string `json:"exclude_file_id,omitempty"`

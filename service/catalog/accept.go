@@ -8,6 +8,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"thresher/collection"
+	"thresher/segments/folder"
 	"thresher/service/problem"
 	"thresher/store"
 )
@@ -16,7 +17,7 @@ import (
 // known idempotency key is answered whatever the state, and waiting for a running build comes
 // later.
 func (c *Catalog) refuseEarly(ctx context.Context, name, key string, may func(*entry) error) error {
-	if known, err := c.knows(key); err != nil || known {
+	if known, err := c.knows(name, key); err != nil || known {
 		return err
 	}
 	c.mu.Lock()
@@ -29,40 +30,6 @@ func (c *Catalog) refuseEarly(ctx context.Context, name, key string, may func(*e
 		e = &entry{record: record{Ready: cmp.Or(e.Ready, e.Next)}} // the state after the running build
 	}
 	return may(e)
-}
-
-// knows reports whether something was made under an idempotency key, whatever was asked for.
-func (c *Catalog) knows(key string) (known bool, err error) {
-	err = c.db.View(func(tx *bbolt.Tx) error {
-		_, found, err := store.FindKey(bucket(tx, keysBucket), key, "", c.o.Now())
-		known = found || err != nil
-		return nil
-	})
-	return known, err
-}
-
-// findByKey looks up what was made under an idempotency key: a version as it is now, or the answer to a change by rows, which is that of the first request.
-func (c *Catalog) findByKey(key, fingerprint string) (i Info, found bool, err error) {
-	err = c.db.View(func(tx *bbolt.Tx) error {
-		text, ok, err := store.FindKey(bucket(tx, keysBucket), key, fingerprint, c.o.Now())
-		if err != nil || !ok {
-			return err
-		}
-		found = true
-		return store.ReadJSON("idempotency key", text, &i)
-	})
-	if err != nil || !found {
-		return Info{}, false, err
-	}
-	if i.Writes != nil || i.Change != nil {
-		return i, true, nil
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if now, ok := c.version(i.Name, i.Version); ok {
-		i = now
-	}
-	return i, true, nil
 }
 
 // mayCreate checks whether a collection can be created in place of e, which may be nil.
@@ -111,7 +78,7 @@ func (c *Catalog) accept(name, key, fingerprint string, ch *change, s *staged, f
 	}()
 	c.change.Lock()
 	defer c.change.Unlock()
-	if i, found, err := c.findByKey(key, fingerprint); err != nil || found {
+	if i, found, err := c.findByKey(name, key, fingerprint); err != nil || found {
 		return i, err
 	}
 	defer c.endWrites(name)()
@@ -140,7 +107,7 @@ func (c *Catalog) accept(name, key, fingerprint string, ch *change, s *staged, f
 	if err := c.checkLimits(share, ch); err != nil {
 		return Info{}, err
 	}
-	if err := c.record(name, key, fingerprint, rec, s); err != nil {
+	if err := c.record(name, key, fingerprint, rec, s, c.loggedKeys(name)); err != nil {
 		return Info{}, err
 	}
 	s.keep()
@@ -160,8 +127,8 @@ func (c *Catalog) accept(name, key, fingerprint string, ch *change, s *staged, f
 // record records rec, whose next version is new, under the next number of the name. It writes
 // the manifest first, then the files, then the record: a process that dies in between leaves
 // a manifest without files, which is ignored, or a complete version that was not
-// acknowledged.
-func (c *Catalog) record(name, key, fingerprint string, rec record, s *staged) (err error) {
+// acknowledged. logged are the keys in the log of the version before it.
+func (c *Catalog) record(name, key, fingerprint string, rec record, s *staged, logged []*folder.Key) (err error) {
 	ch := rec.Next
 	ch.CreatedAt = c.o.Now().UTC()
 	err = c.db.View(func(tx *bbolt.Tx) error { ch.Version = max(lastNumber(tx, name)+1, ch.least); return nil })
@@ -183,7 +150,7 @@ func (c *Catalog) record(name, key, fingerprint string, rec record, s *staged) (
 		return store.Full(err)
 	}
 	return store.Full(c.db.Update(func(tx *bbolt.Tx) error {
-		return errors.Join(useNumber(tx, name, ch.Version), putRecord(tx, name, rec), recordKey(tx, key, fingerprint, name, ch))
+		return errors.Join(useNumber(tx, name, ch.Version), putRecord(tx, name, rec), c.adoptKeys(tx, logged), recordKey(tx, key, fingerprint, name, ch))
 	}))
 }
 

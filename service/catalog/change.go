@@ -45,7 +45,7 @@ func (c *Catalog) Create(ctx context.Context, name string, src Source, o CreateO
 		return Info{}, err
 	}
 	fingerprint := printOf("create", name, s.id, src.columns(), src.IDColumn, o)
-	if i, found, err := c.findByKey(key, fingerprint); err != nil || found {
+	if i, found, err := c.findByKey(name, key, fingerprint); err != nil || found {
 		return i, err
 	}
 	if err := ch.fillFrom(s); err != nil {
@@ -278,11 +278,11 @@ func (c *Catalog) Append(ctx context.Context, name string, src Source, key strin
 // changes of the collection have ended; accept releases the version unless it fails. If key
 // has a version already, that is returned instead.
 func (c *Catalog) changeOnce(ctx context.Context, name, key, fingerprint string, accept func(from *Version) (Info, error)) (Info, error) {
-	if i, found, err := c.findByKey(key, fingerprint); err != nil || found {
+	if i, found, err := c.findByKey(name, key, fingerprint); err != nil || found {
 		return i, err
 	}
 	return c.serialize(ctx, name, func() (Info, error) {
-		if i, found, err := c.findByKey(key, fingerprint); err != nil || found {
+		if i, found, err := c.findByKey(name, key, fingerprint); err != nil || found {
 			return i, err
 		}
 		from, err := c.Use(name, 0)
@@ -379,10 +379,11 @@ func (c *Catalog) Delete(name string) error {
 	if err := c.markDeleted(marked); err != nil {
 		return err
 	}
+	logged := c.loggedKeys(name)
 	err := c.o.disk.At("record", name)
 	if err == nil {
 		err = c.db.Update(func(tx *bbolt.Tx) error {
-			return errors.Join(bucket(tx, namesBucket).Delete([]byte(name)), c.keepPinned(tx, name, e.Ready))
+			return errors.Join(bucket(tx, namesBucket).Delete([]byte(name)), c.keepPinned(tx, name, e.Ready), c.adoptKeys(tx, logged))
 		})
 	}
 	if err != nil {

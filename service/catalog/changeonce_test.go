@@ -2,13 +2,20 @@ package catalog
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"go.etcd.io/bbolt"
+
+	"thresher/columns"
 	"thresher/dataset"
 	"thresher/service/problem"
+	"thresher/store"
 )
 
 // TestKeyOfConcurrentChangesByRows: of requests under one key that come together one is done, and all get its answer.
@@ -141,5 +148,103 @@ func TestKeyOfBothForms(t *testing.T) {
 	}
 	if i, err := f.c.Get("a"); err != nil || i.Tag() != "4-1" || i.Count != 12 {
 		t.Errorf("%+v, %v", i, err)
+	}
+}
+
+// TestKeysOfChangesByRows: a change by rows that is repeated under its key has the answer of the first and changes nothing, whatever came between: a
+// restart, the end of its log, another version; until the key is old.
+func TestKeysOfChangesByRows(t *testing.T) {
+	now := time.Now()
+	f, ctx := newFolder(t, Options{Place: placer(t), Now: func() time.Time { return now }}), context.Background()
+	f.ready(f.c.Create(ctx, "a", rowsOf(0, 10, 4, nil), CreateOptions{Metric: "ip"}, ""))
+	where, err := columns.ParseJSON([]byte(`{"must": [{"has_id": [4]}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := []func() (Info, error){
+		func() (Info, error) { return f.c.Append(ctx, "a", rowsOf(0, 3, 4, nil), "append") },
+		func() (Info, error) { return f.c.Put(ctx, "a", rowsOf(0, 2, 4, ints(5, 50)), "put") },
+		func() (Info, error) { return f.c.Remove(ctx, "a", *ints(7, 50), "remove") },
+		func() (Info, error) { return f.c.RemoveWhere(ctx, "a", where, "has 4", "where") },
+		func() (Info, error) { return f.c.RemoveWhere(ctx, "a", where, "has 4", "where, of none") },
+	}
+	var first []Info
+	for n, step := range steps {
+		i, err := step()
+		if err != nil || i.Tag() != fmt.Sprint("2-", n+1) || i.Change == nil {
+			t.Fatalf("step %d: %+v, %v", n, i, err)
+		}
+		if now, err := f.c.Get("a"); err != nil || i.Count != now.Count {
+			t.Errorf("step %d: %+v, and it is %+v, %v", n, i, now, err)
+		}
+		first = append(first, i)
+	}
+	if c := first[1].Change; c.Written != 2 || c.Replaced != 1 || first[2].Change.Deleted != 2 || first[3].Change.Deleted != 1 || first[4].Change.Deleted != 0 {
+		t.Errorf("%+v", first)
+	}
+	same := func(after string) {
+		t.Helper()
+		before, _ := f.c.Get("a")
+		for n, step := range steps {
+			i, err := step()
+			if d := cmp.Diff(first[n], i); err != nil || d != "" {
+				t.Errorf("after %s, step %d: %v %s", after, n, err, d)
+			}
+		}
+		if i, _ := f.c.Get("a"); i.Tag() != before.Tag() || i.Count != before.Count {
+			t.Errorf("after %s: %+v has become %+v", after, before, i)
+		}
+	}
+	recorded := func() (n int) {
+		if err := f.db.View(func(tx *bbolt.Tx) error { n = bucket(tx, keysBucket).Stats().KeyN / 2; return nil }); err != nil {
+			t.Error(err)
+		}
+		return n
+	}
+	same("nothing")
+	f.close()
+	f.open()
+	same("a restart")
+	if n := recorded(); n != 0 {
+		t.Errorf("%d keys are in the database, and their log is there", n)
+	}
+	if _, err := f.c.Append(ctx, "a", rowsOf(0, 4, 4, nil), "append"); kindOf(err) != problem.KeyReused {
+		t.Error(err)
+	}
+	many := rowsOf(0, 5000, 4, nil)
+	if _, err := f.c.Append(ctx, "a", many, "many"); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.c.folderNow("a").Maintain(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if n := recorded(); n != len(steps)+1 || len(f.c.loggedKeys("a")) != 0 {
+		t.Errorf("%d keys are in the database after their log", n)
+	}
+	same("a seal")
+	steps, first = append(steps, func() (Info, error) { return f.c.Put(ctx, "a", rowsOf(0, 1, 4, ints(9)), "last") }), append(first, f.ready(f.c.Get("a")))
+	if first[5], err = steps[5](); err != nil {
+		t.Fatal(err)
+	}
+	f.ready(f.c.Create(ctx, "a", rowsOf(0, 10, 4, nil), CreateOptions{Metric: "ip", Replace: true}, ""))
+	same("another version")
+	f.close()
+	f.open()
+	same("another version and a restart")
+	now = now.Add(store.KeepKeys + time.Minute)
+	if i, err := steps[0](); err != nil || i.Count != 13 || i.Tag() == first[0].Tag() {
+		t.Errorf("%+v, %v", i, err)
+	}
+	now = now.Add(store.KeepKeys + time.Minute)
+	f.close()
+	f.open()
+	if i, err := steps[0](); err != nil || i.Count != 16 {
+		t.Errorf("%+v, %v", i, err)
+	}
+	if err := f.c.Delete("a"); err != nil {
+		t.Fatal(err)
+	}
+	if i, err := steps[0](); err != nil || i.Count != 16 {
+		t.Errorf("the answer outlives what it names: %+v, %v", i, err)
 	}
 }

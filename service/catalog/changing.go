@@ -42,7 +42,7 @@ func (o *opened) openFolder(ctx context.Context) error {
 	}
 	made := &changing{backend: b.Name()}
 	upkept := func(f *folder.Folder) { o.share.settle(made.bytes(f)) }
-	f, err := folder.Open(ctx, filepath.Join(o.c.dir, o.change.folder()), folder.Options{Backend: b, Engine: *engine, Threads: o.c.upkeepThreads(), Upkept: upkept, ReadOnly: o.c.o.Linked})
+	f, err := folder.Open(ctx, filepath.Join(o.c.dir, o.change.folder()), folder.Options{Backend: b, Engine: *engine, Threads: o.c.upkeepThreads(), Upkept: upkept, KeepKeys: o.c.keepKeys, ReadOnly: o.c.o.Linked})
 	if err != nil {
 		return err
 	}

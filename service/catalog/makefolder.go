@@ -170,9 +170,9 @@ func (c *Catalog) recordFolder(former, o *opened) error {
 	if err := c.o.disk.At("record", o.name); err != nil {
 		return store.Full(err)
 	}
-	rec := record{Ready: ch}
+	rec, logged := record{Ready: ch}, c.loggedKeys(o.name)
 	err := c.db.Update(func(tx *bbolt.Tx) error {
-		err := errors.Join(useNumber(tx, o.name, ch.Version), putRecord(tx, o.name, rec))
+		err := errors.Join(useNumber(tx, o.name, ch.Version), putRecord(tx, o.name, rec), c.adoptKeys(tx, logged))
 		if former != nil {
 			err = errors.Join(err, c.keepPinned(tx, o.name, was))
 		}

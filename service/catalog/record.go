@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -244,20 +243,6 @@ func (ch *change) check() error {
 		return fmt.Errorf("it describes version %d with files %q", ch.Version, ch.Base)
 	}
 	return nil
-}
-
-// recordKey records, under an idempotency key, the version that it made.
-func recordKey(tx *bbolt.Tx, key, fingerprint, name string, ch *change) error {
-	return recordAnswer(tx, key, fingerprint, infoOf(name, ch, Building), ch.CreatedAt)
-}
-
-// recordAnswer records, under an idempotency key, the answer to a change.
-func recordAnswer(tx *bbolt.Tx, key, fingerprint string, i Info, at time.Time) error {
-	text, err := json.Marshal(i)
-	if err != nil {
-		return err
-	}
-	return store.PutKey(bucket(tx, keysBucket), key, fingerprint, text, at)
 }
 
 // versionKey is the key of one version of a name.

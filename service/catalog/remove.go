@@ -79,7 +79,7 @@ func (c *Catalog) removeRows(ctx context.Context, name string, what *removal, ke
 	}
 	if v != nil {
 		defer v.Release()
-		return c.changeRowsOnce(ctx, key, fingerprint, func() (Info, error) { return c.removeFrom(ctx, v, what, key, fingerprint) })
+		return c.changeRowsOnce(ctx, name, key, fingerprint, func() (Info, error) { return c.removeFrom(ctx, v, what, key, fingerprint) })
 	}
 	return c.changeOnce(ctx, name, key, fingerprint, func(from *Version) (Info, error) {
 		if from.Changes() {

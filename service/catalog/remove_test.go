@@ -102,8 +102,10 @@ func TestFirstChangeIsByRows(t *testing.T) {
 		if i, err := f.c.Get(name); err != nil || i.Tag() != "1" {
 			t.Errorf("%s: %+v, %v", name, i, err)
 		}
-		if i, err := x.do(OnlyOn(ctx, 1, nil), ""); err != nil || i.Tag() != "2-1" || i.State != Ready || i.Change == nil || i.Change.Written+i.Change.Deleted != 2 {
-			t.Errorf("%s: %+v, %v", name, i, err)
+		for again := range 2 {
+			if i, err := x.do(OnlyOn(ctx, 1, nil), "key of "+name); err != nil || i.Tag() != "2-1" || i.State != Ready || i.Change == nil || i.Change.Written+i.Change.Deleted != 2 {
+				t.Errorf("%s, time %d: %+v, %v", name, again, i, err)
+			}
 		}
 		if got := f.left(name); got != x.left {
 			t.Errorf("%s: rows %s, want %s", name, got, x.left)
@@ -113,19 +115,6 @@ func TestFirstChangeIsByRows(t *testing.T) {
 			t.Errorf("%s: %d rows have a year, of %d: %v", name, len(rows), v.Len(), err)
 		}
 		v.Release()
-		// Under a key a file becomes another one, so that the change and the key are durable together.
-		if err := f.c.Delete(name); err != nil {
-			t.Fatal(err)
-		}
-		f.byID(name, CreateOptions{})
-		for again := range 2 {
-			if i := f.ready(x.do(ctx, "key of "+name)); i.Writes != nil {
-				t.Errorf("%s with a key, time %d: %+v", name, again, i)
-			}
-		}
-		if got := f.left(name); got != x.left {
-			t.Errorf("%s with a key: rows %s, want %s", name, got, x.left)
-		}
 	}
 }
 

@@ -59,7 +59,7 @@ func (r roots) resolve(path string) (string, fs.FileInfo, error) {
 			continue
 		}
 		if !info.Mode().IsRegular() {
-			return "", nil, problem.New(problem.InvalidValue, "%q is not a regular file (%s)", path, info.Mode().Type()).In("source.path")
+			return "", nil, notFile(path, info).In("source.path")
 		}
 		return real, info, nil
 	}
@@ -75,4 +75,12 @@ func (r roots) contain(path string) bool {
 		}
 	}
 	return false
+}
+
+// notFile refuses what is no file that rows are read of.
+func notFile(path string, info fs.FileInfo) *problem.Problem {
+	if info.IsDir() {
+		return problem.New(problem.InvalidValue, "%q is a folder, and rows are those of one file: make the collection of one of its files and PUT or POST the rows of the others, or make one file of all by `thresher build --vectors`", path)
+	}
+	return problem.New(problem.InvalidValue, "%q is not a regular file (%s)", path, info.Mode().Type())
 }

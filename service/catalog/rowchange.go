@@ -3,11 +3,9 @@ package catalog
 import (
 	"context"
 
-	"go.etcd.io/bbolt"
-
 	"thresher/segments/folder"
-	"thresher/service/api"
 	"thresher/service/problem"
+	"thresher/store"
 )
 
 // Put writes src's rows under their ids, which they must have: those that are there are replaced. A collection that is a file
@@ -40,7 +38,7 @@ func (c *Catalog) Put(ctx context.Context, name string, src Source, key string) 
 		return Info{}, problem.New(problem.InvalidValue, "the rows to put have no ids, under which they are written").In("ids")
 	}
 	fingerprint := printOf("put", name, rows.id, src.columns(), src.IDColumn, nil)
-	return c.changeRowsOnce(ctx, key, fingerprint, func() (Info, error) {
+	return c.changeRowsOnce(ctx, name, key, fingerprint, func() (Info, error) {
 		if err := c.isAt(name, wanted(ctx)); err != nil {
 			return Info{}, err
 		}
@@ -50,7 +48,7 @@ func (c *Catalog) Put(ctx context.Context, name string, src Source, key string) 
 
 // changeRowsOnce makes a change by rows unless one was made under its idempotency key, whose answer it returns then. Requests under one key
 // come one after the other.
-func (c *Catalog) changeRowsOnce(ctx context.Context, key, fingerprint string, change func() (Info, error)) (Info, error) {
+func (c *Catalog) changeRowsOnce(ctx context.Context, name, key, fingerprint string, change func() (Info, error)) (Info, error) {
 	if key == "" {
 		return change()
 	}
@@ -59,7 +57,7 @@ func (c *Catalog) changeRowsOnce(ctx context.Context, key, fingerprint string, c
 		return Info{}, err
 	}
 	defer leave()
-	if i, found, err := c.findByKey(key, fingerprint); err != nil || found {
+	if i, found, err := c.findByKey(name, key, fingerprint); err != nil || found {
 		return i, err
 	}
 	return change()
@@ -76,7 +74,7 @@ func mayWrite(name string, e *entry) error {
 // settled returns the ready version of a collection, in use, once builds that were accepted before have ended; at once for a change that was
 // made under its idempotency key.
 func (c *Catalog) settled(ctx context.Context, name, key string) (v *Version, err error) {
-	known, err := c.knows(key)
+	known, err := c.knows(name, key)
 	if err != nil {
 		return nil, err
 	}
@@ -94,8 +92,7 @@ func (c *Catalog) settled(ctx context.Context, name, key string) (v *Version, er
 	return v, err
 }
 
-// changingVersion returns the ready version of a collection, in use, if it changes by rows or may become one that does; else nil. A
-// change under an idempotency key makes a version of a file: it and its answer become durable together, so that none is made twice.
+// changingVersion returns the ready version of a collection, in use, if it changes by rows or may become one that does; else nil.
 func (c *Catalog) changingVersion(ctx context.Context, name, key string) (*Version, error) {
 	c.mu.Lock()
 	unknown := c.entries[name] == nil
@@ -104,7 +101,7 @@ func (c *Catalog) changingVersion(ctx context.Context, name, key string) (*Versi
 		return nil, nil
 	}
 	v, err := c.settled(ctx, name, key)
-	if err != nil || v.Changes() || key == "" && v.o.mayBecomeFolder() == nil {
+	if err != nil || v.Changes() || v.o.mayBecomeFolder() == nil {
 		return v, err
 	}
 	v.Release()
@@ -155,24 +152,21 @@ func (o *opened) changeHeld(ctx context.Context, v *Version, change func() (fold
 	if ch.If, err = o.wantedWrites(ctx, o != v.o); err != nil {
 		return Info{}, err
 	}
+	if key != "" {
+		ch.Key = o.newKey(key, fingerprint, warnings)
+	}
 	done, err := o.write(ctx, ch)
 	if err != nil {
 		return Info{}, err
 	}
+	if key != "" { // who repeats it gets the same
+		var i Info
+		return i, store.ReadJSON("idempotency key", ch.Key.Answer, &i)
+	}
 	c.mu.Lock()
 	i := o.info()
 	c.mu.Unlock()
-	i.Writes, i.Warnings, i.Change = &done.Version, warnings, &api.RowChange{Written: done.Rows, Replaced: done.Replaced, Deleted: done.Deleted}
-	if key == "" {
-		return i, nil
-	}
-	if err = c.o.disk.At("record answer", o.name); err == nil {
-		err = c.db.Update(func(tx *bbolt.Tx) error { return recordAnswer(tx, key, fingerprint, i, c.o.Now()) })
-	}
-	if err != nil { // the change is made
-		c.o.Log.Error("the idempotency key of a change of rows could not be recorded", "collection", o.name, "reason", err)
-	}
-	return i, nil
+	return i.changed(done, warnings), nil
 }
 
 // mayWrite refuses writes to a version that was replaced or deleted, or is going to be. The caller holds writing.

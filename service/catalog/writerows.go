@@ -398,7 +398,7 @@ func (c *Catalog) rowsToAppend(ctx context.Context, v *Version, src *Source, bas
 // integers after the greatest that was ever used.
 func (c *Catalog) appendRows(ctx context.Context, v *Version, src *Source, rows *newRows, key string) (Info, error) {
 	fingerprint := printOf("append", v.o.name, rows.id, src.columns(), src.IDColumn, nil)
-	return c.changeRowsOnce(ctx, key, fingerprint, func() (Info, error) {
+	return c.changeRowsOnce(ctx, v.o.name, key, fingerprint, func() (Info, error) {
 		if !v.Changes() {
 			if err := c.isAt(v.o.name, wanted(ctx)); err != nil {
 				return Info{}, err

@@ -62,9 +62,12 @@ func (j *job) digestRows(rec *record, of shelf, sum *tasks.QueryDigest) error {
 }
 
 // coverage returns what the answers to the rows of a matrix cover, as JSON: those of a digest of all queries, by
-// these options.
+// these options; nil where each row has a filter of its own.
 func (j *job) coverage(rec *record, options *request, queries *tasks.QueryDigest) (json.RawMessage, error) {
 	q, goals := options.search, rec.Batch.Goals
+	if goals != nil && goals.FilterColumn != "" {
+		return nil, nil // answers are about different vectors
+	}
 	c := &tasks.Coverage{
 		Queries: queries.String(), Count: queries.Count(), Metric: options.shelf.metric().String(), K: options.k,
 		Reaching: q.MinScore != nil, Method: cmp.Or(q.Method, batch.Auto), Shards: []tasks.Shard{options.part()},

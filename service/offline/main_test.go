@@ -19,6 +19,7 @@ import (
 
 	"thresher/batch"
 	"thresher/collection"
+	"thresher/columns"
 	"thresher/cpu"
 	"thresher/dataset"
 	"thresher/internal/crashtest"
@@ -196,6 +197,21 @@ func (s *atlasShelf) shard() tasks.Shard {
 func (s *atlasShelf) rows(l *wire.IDList, field string) ([]int64, error) {
 	if l == nil {
 		return nil, nil
+	}
+	if l.Where != nil { // of a column that counts the vectors
+		numbers := make([]int64, s.len())
+		for i := range numbers {
+			numbers[i] = int64(i)
+		}
+		c, err := columns.New(columns.Of("number", numbers))
+		if err != nil {
+			return nil, err
+		}
+		rows, err := c.RowsFor(l.Where)
+		if err != nil {
+			return nil, problem.OfFilter(err, field)
+		}
+		return rows, nil
 	}
 	rows := []int64{}
 	for i := range l.Len() {

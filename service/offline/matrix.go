@@ -155,7 +155,7 @@ func (j *job) openRows(rec *record, options *request, answers int) (*rows, error
 
 // reading says how the rows of a matrix are read as queries to a shelf, relative to an origin; nil is zero.
 func (j *job) reading(rec *record, of shelf, origin []float64) *dataset.Options {
-	return &dataset.Options{Column: rec.Batch.Column, Header: rec.Batch.Header, FindIDs: true, Except: columnsOf(rec.Batch.Goals).Names(), OneRow: true,
+	return &dataset.Options{Column: rec.Batch.Column, Header: rec.Batch.Header, FindIDs: true, Except: besides(rec.Batch.Goals), OneRow: true,
 		Like: of.coordinates(), Origin: origin, DenseLimit: j.m.o.DenseLimit, Budget: j.m.o.Budget, Words: dataset.Words{Column: "column", Header: "header", DenseLimit: "the setting dense_limit"}}
 }
 
@@ -179,7 +179,7 @@ func (s *rows) named(err error) error {
 func (s *rows) close() {
 	s.r.Close() // read only
 	if s.goals != nil {
-		s.goals.Close()
+		s.goals.close()
 	}
 }
 

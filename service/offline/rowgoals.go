@@ -24,6 +24,7 @@ type rowGoals struct {
 	input   linked
 
 	tasks.GoalReader
+	filters             *rowFilters
 	exclude, candidates linked // files of lists
 	maxK                int    // of the rows read
 }
@@ -82,10 +83,15 @@ func (j *job) openGoals(rec *record, options *request) (*rowGoals, error) {
 	g := &rowGoals{rec: rec, options: options, limits: j.m.o.Limits, input: linked{j.path(rec.inputName()), rec.InputName}}
 	err := g.open(j, given)
 	if err != nil {
-		g.Close()
+		g.close()
 		return nil, err
 	}
 	return g, nil
+}
+
+func (g *rowGoals) close() {
+	g.Close()
+	g.filters.close()
 }
 
 func (g *rowGoals) open(j *job, given *BatchGoals) (err error) {
@@ -96,6 +102,11 @@ func (g *rowGoals) open(j *job, given *BatchGoals) (err error) {
 	if names := g.Columns.Names(); len(names) > 0 {
 		if g.Numbers, err = dataset.OpenNumbers(g.input.path, j.m.o.Budget, names...); err != nil {
 			return g.input.named(err, "goals")
+		}
+	}
+	if given.FilterColumn != "" {
+		if g.filters, err = openFilters(j, g.rec, g.input, given.FilterColumn, g.options.shelf); err != nil {
+			return err
 		}
 	}
 	if given.ExcludeFileID != "" {
@@ -131,6 +142,9 @@ func (g *rowGoals) skip(ctx context.Context, n int64) error {
 		if _, err := g.Next(false); err != nil {
 			return g.explain(err)
 		}
+		if _, _, err := g.filters.row(); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -140,7 +154,19 @@ func (g *rowGoals) row() (q batch.QueryGoal, listed int, err error) {
 	if q, err = g.Next(true); err != nil {
 		return q, 0, g.explain(err)
 	}
-	return q, len(q.Exclude) + len(q.Candidates), nil
+	if q.Filter, listed, err = g.filters.row(); err != nil {
+		return q, 0, err
+	}
+	return q, listed + len(q.Exclude) + len(q.Candidates), nil
+}
+
+// besides returns the columns of the input that are no part of its vectors.
+func besides(g *BatchGoals) []string {
+	names := columnsOf(g).Names()
+	if g != nil && g.FilterColumn != "" {
+		names = append(names, g.FilterColumn)
+	}
+	return names
 }
 
 // complete checks the goal of a row without lists, and gives it its k.

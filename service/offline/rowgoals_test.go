@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"thresher/batch"
 	"thresher/dataset"
@@ -204,6 +205,51 @@ func TestCandidatesOfBatches(t *testing.T) {
 	}
 }
 
+// TestRowFilters: a column of the input says which vectors each row may have, and null what all may.
+func TestRowFilters(t *testing.T) {
+	l := newLab(t, Options{Chunk: 3})
+	queries := gaussian(5, 4)
+	filters := []string{`"number < 50"`, `"number in (7, 190)"`, "null", `"number > 1000"`}
+	var rows strings.Builder
+	for j, filter := range filters {
+		v, err := json.Marshal(queries[j*dim : (j+1)*dim])
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&rows, `{"v":%s,"only":%s}`+"\n", v, filter)
+	}
+	b := l.wait(l.submit("q.jsonl", rows.String(), Spec{
+		Search: json.RawMessage(`{"k":3,"method":"exact","filter":"number >= 150","include":["certificate"]}`),
+		Goals:  &BatchGoals{FilterColumn: "only"},
+	}).ID)
+	if b.Status != Completed {
+		t.Fatalf("%+v", b.Errors)
+	}
+	between := func(from, to int64) (rows []int64) {
+		for row := from; row < to; row++ {
+			rows = append(rows, row)
+		}
+		return rows
+	}
+	allowed := [][]int64{between(0, 50), {7, 190}, between(150, 200), {}}
+	goals := make([]batch.QueryGoal, len(allowed))
+	for j := range goals {
+		goals[j].Filter = allowed[j]
+	}
+	resp, err := l.atlas.shelf["films"].engine.Search(context.Background(), batch.Request{Queries: queries, K: 3, Method: batch.Exact, Goals: goals})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for j, r := range results(t, l, &b) {
+		if d := cmp.Diff(resp.Answers[j].IDs, r.Rows, cmpopts.EquateEmpty()); d != "" {
+			t.Errorf("row %d: %s", j, d)
+		}
+		if r.Covers != nil {
+			t.Errorf("row %d states that it covers %s", j, r.Covers)
+		}
+	}
+}
+
 func idsAsJSON(t *testing.T, ids []int64) string {
 	t.Helper()
 	text, err := json.Marshal(ids)
@@ -229,6 +275,10 @@ func TestBadRowGoals(t *testing.T) {
 		{"limits apart", fmt.Sprintf(row, "2") + fmt.Sprintf(row, "0.5"), "goals.max_score_column", `q.jsonl: row 1 (0-based), column "k": 0.5, but min_score is 1: no score is within both`, BatchGoals{MinScoreColumn: "floor", MaxScoreColumn: "k"}, "", ""},
 		{"k beyond the vectors", fmt.Sprintf(row, "201"), "goals.k_column", "k is 201 and the collection has 200 vectors; cut_k reduces k to that", BatchGoals{KColumn: "k"}, "", ""},
 		{"k text", fmt.Sprintf(row, `"1"`), "goals", "q.jsonl", BatchGoals{KColumn: "k"}, "", ""},
+		{"no column of filters", "[1,2,3,4,5,6,7,8]\n", "goals.filter_column", "q.jsonl", BatchGoals{FilterColumn: "only"}, "", ""},
+		{"a number as filter", g.rows, "goals.filter_column", `q.jsonl: row 0 (0-based), column "k": a filter is a text`, BatchGoals{FilterColumn: "k"}, "", ""},
+		{"a filter of no column", `{"v":[1,2,3,4,5,6,7,8]}` + "\n" + `{"v":[1,2,3,4,5,6,7,8],"only":"year > 1999"}` + "\n", "goals.filter_column", `q.jsonl: row 1 (0-based), column "only": filter, character 6: there is no column "year"`, BatchGoals{FilterColumn: "only"}, "", ""},
+		{"a filter that is none", `{"v":[1,2,3,4,5,6,7,8],"only":"number >"}` + "\n", "goals.filter_column", `q.jsonl: row 0 (0-based), column "only": `, BatchGoals{FilterColumn: "only"}, "", ""},
 		{"few lists", g.rows, "goals.exclude_file_id", "lists.jsonl has 2 lists, and there are more queries", BatchGoals{}, "[]\n[]\n", ""},
 		{"many lists", g.rows, "goals.exclude_file_id", "lists.jsonl has more than 3 lists, and there are 3 queries", BatchGoals{}, "[]\n[]\n[]\n[1]\n", ""},
 		{"unknown id", g.rows, "goals.exclude_file_id", "lists.jsonl: query 1: entry 1 (0-based): there is no vector 200", BatchGoals{}, "[]\n[1,200]\n[]\n", ""},

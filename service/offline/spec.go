@@ -51,6 +51,7 @@ func goalsReader(name string, g *BatchGoals) jsonbody.Reader {
 		"max_score_column":    jsonbody.Text(name+".max_score_column", &g.MaxScoreColumn),
 		"max_distance_column": jsonbody.Text(name+".max_distance_column", &g.MaxDistanceColumn),
 		"min_distance_column": jsonbody.Text(name+".min_distance_column", &g.MinDistanceColumn),
+		"filter_column":       jsonbody.Text(name+".filter_column", &g.FilterColumn),
 		"exclude_file_id":     jsonbody.Text(name+".exclude_file_id", &g.ExcludeFileID),
 		"zeros":               jsonbody.Text(name+".zeros", &g.Zeros),
 		"candidates_file_id":  jsonbody.Text(name+".candidates_file_id", &g.CandidatesFileID),

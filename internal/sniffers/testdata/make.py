@@ -28,6 +28,19 @@ tables = {
     "nested": {"v": pa.array([{"indices": [1, 2], "values": [0.5, 1.0]}] * 4, pa.struct([("indices", pa.list_(pa.int32())), ("values", pa.list_(pa.float32()))]))},
     "two": {"a": lists(pa.float32(), m), "b": lists(pa.float32(), m)},
 }
+d = lambda t, j: pa.array([row[j] for row in m.tolist()], t)
+wide = {f"d{j}": d(pa.float32(), j) for j in range(3)}
+tables |= {
+    "wideid": {"movie_id": pa.array(range(4))} | wide | {"tags": pa.array([["a"]] * 4)},
+    "widelabel": {"label": pa.array(["a"] * 4), "x0": d(pa.float32(), 0), "y0": d(pa.float32(), 1), "y1": d(pa.float32(), 2)},
+    "widewords": {"x": d(pa.float64(), 0), "y": d(pa.int64(), 1), "z": d(pa.float32(), 2), "name": pa.array(["a"] * 4)},
+    "wideindex": wide | {"__index_level_0__": pa.array(range(4))},
+    "widegap": wide | {"d1": pa.array([1.5, None, 2.5, 3.5])},
+    "widenull": {"x": d(pa.float64(), 0), "y": pa.nulls(4), "z": d(pa.float64(), 1)},
+    "widedecimal": wide | {"d1": d(pa.float64(), 1).cast(pa.decimal128(9, 2))},
+    "widelist": wide | {"v": lists(pa.float32(), m[:, :2])},
+    "widemap": wide | {"weights": tables["map"]["weights"]},
+}
 for name, columns in tables.items():
     t = pa.table(columns)
     pq.write_table(t, name + ".parquet")

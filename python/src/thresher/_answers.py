@@ -129,6 +129,6 @@ def _names_of(out: dict[str, npt.NDArray[Any]], prefix: str) -> npt.NDArray[Any]
 
 
 def _known(worker: Worker, reply: dict[str, Any]) -> dict[str, list[str]]:
-    from thresher._index import names_in  # which imports results
+    from thresher._searches import names_in  # which imports results
 
     return names_in(worker, reply)

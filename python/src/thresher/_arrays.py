@@ -102,7 +102,7 @@ def table(
     array = _read(by_name(value, name, columns), name)
     if array.dtype.kind == "O":
         array = _of_objects(array, name)
-    if str(array.dtype) == "bfloat16":  # of ml_dtypes
+    if array.dtype.isbuiltin != 1 and str(array.dtype) == "bfloat16":  # of ml_dtypes
         array = array.view(_narrow.BFLOAT16)
     if not keep:
         array = _narrow.widened(array)
@@ -245,8 +245,9 @@ def _polars(value: Any, name: str) -> npt.NDArray[Any]:
     if isinstance(value, polars.DataFrame):
         if value.width == 1 and value.dtypes[0] in (polars.List, polars.Array):
             return _polars(value.to_series(), name)
-        if any(value.null_count().row(0)):
-            raise ValueError(f"{name}: nulls")
+        for label in value.columns:
+            if value[label].null_count():
+                raise ValueError(f"{name}: row {value[label].is_null().arg_true()[0]}, column {label!r} is null")
         return np.asarray(value.to_numpy())
     if not isinstance(value, polars.Series):
         raise TypeError(f"{name}: {type(value).__name__} of polars; collect it to a Series or DataFrame")

@@ -6,6 +6,7 @@ import contextlib
 import inspect
 import logging
 import queue
+import re
 import time
 import weakref
 from collections.abc import Callable, Coroutine
@@ -109,7 +110,8 @@ async def _once(index: Index, ask: Callable[[], Any], report: _worker.Progress |
         except TypeError as e:
             if "._to_" not in str(e):
                 raise
-            raise TypeError(str(e).replace("._to_", ".a", 1)) from None  # the caller knows asearch, not _to_search
+            said = re.sub(r"\w+\._to_", f"{type(index).__name__}.a", str(e), count=1)
+            raise TypeError(said) from None  # the caller knows Index.asearch, not Searches._to_search
         if not isinstance(asked, Request):
             return asked
         assert begun.worker is not None

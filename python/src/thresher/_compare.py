@@ -35,7 +35,7 @@ __all__ = ["Certified", "Recall", "Verification", "certify", "recall", "verify"]
 _UNKNOWN_SCALE = "on a scale that is not known"  # scores of this form are not compared
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Recall:
     """How many of the k best vectors of each query some answers have.
 
@@ -73,6 +73,10 @@ class Recall:
     report: dict[str, Any]
     _lims: npt.NDArray[np.int64] = field(repr=False)
     _missed: npt.NDArray[Any] = field(repr=False)
+
+    def __repr__(self) -> str:
+        of = f"{self.complete} of {len(self.per_query)} answers lack nothing"
+        return f"<thresher.Recall {self.recall:.4f}, 95% {self.low:.4f} to {self.high:.4f}, k {self.k}; {of}>"
 
     def __float__(self) -> float:
         return self.recall

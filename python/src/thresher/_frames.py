@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -50,6 +51,9 @@ class _Pandas:
             own = getattr(column.dtype, "pyarrow_dtype", column.dtype)
             zone = getattr(own, "tz", None) if inferred == "datetime64" else None
             return "timestamp" if zone is None else "timestamp with a zone"
+        if kind in ("float16", "float32", "float64") and (column.dropna() % 1 == 0).all():
+            own = f"frame[{name!r}].astype('Int64')"
+            return f"!{kind}, as pandas holds integers of which some are missing ({own} makes integers of it),"
         known = {"string": "text", "integer": "integer", "boolean": "bool", "date": "date", "empty": None}
         return known.get(inferred, f"!{inferred if kind == 'object' else kind}")
 
@@ -314,18 +318,27 @@ class Table:
         """Return columns that an argument names."""
         if given is None:
             raise TypeError(f"{argument}: names the column of the vectors of the {self.side} table, and is not given")
-        names = [given] if isinstance(given, str) else list(given)
+        names = self._matched([given] if isinstance(given, str) else list(given))
         for i, name in enumerate(names):
             if not isinstance(name, str):
                 raise TypeError(f"{argument}: {name!r}, expected the name of a column")
             if name not in self.names:
-                have = ", ".join(self.names)
+                have = ", ".join(self.names[:20]) + (f", .. ({len(self.names)})" if len(self.names) > 20 else "")
                 raise ValueError(f"{argument}: the {self.side} table has no column {name!r}; its columns are {have}")
             if name in names[:i]:
                 raise ValueError(f"{argument}: column {name!r} is named twice")
         if not names and not empty:
             raise ValueError(f"{argument}: no column")
         return names
+
+    def _matched(self, names: list[Any]) -> list[Any]:
+        """Return names, and in place of patterns such as ``d[0-9]*`` the columns that match, in their order."""
+        all_: list[Any] = []
+        for name in names:
+            pattern = isinstance(name, str) and name not in self.names and any(c in name for c in "*?[")
+            found = [own for own in self.names if fnmatch.fnmatchcase(own, name)] if pattern else []
+            all_ += found or [name]
+        return all_
 
     def values(self) -> Any:
         """Return the vectors."""

@@ -205,7 +205,7 @@ def _connected(join: str | None, symmetric: bool, mutual: bool) -> Literal["unio
     return "union" if join == "union" else "mutual"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Pairs:
     """Pairs that reach a score. ``a, b, scores = result`` unpacks it.
 
@@ -236,6 +236,12 @@ class Pairs:
     work: dict[str, Any]
     summary: dict[str, Any]
     _self: bool
+
+    def __repr__(self) -> str:
+        said = self.summary
+        limit = "max_distance" if said["metric"] == "l2" else "min_score"
+        of = f"{self.shape[0]} x {self.shape[1]} rows, {said['metric']}, {limit} {said['min_score']:g}"
+        return f"<thresher.Pairs {len(self)} of {of}; {said['promise']}>"
 
     def __iter__(self) -> Iterator[npt.NDArray[Any]]:
         yield self.a

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 import numpy.typing as npt
 
 from thresher._shares import in_threads, shares
 
-__all__ = ["LEAST", "MOST", "Products"]
+__all__ = ["LEAST", "MOST", "SUBNORMAL", "Products", "error_of", "squares_of"]
 
 Floats = npt.NDArray[np.float32]
+T = TypeVar("T", float, npt.NDArray[np.float64])
 
 LEAST, MOST = 1e-20, 1e20
 """Squared norms for which float32 neither overflows nor loses what the error bound does not count."""
+
+SUBNORMAL = np.full(1, 2.0**-149, np.float32)
+"""A number that is 0 where a thread takes subnormal ones for 0."""
 
 _UNIT = 2.0**-24
 
@@ -29,6 +35,30 @@ _TOGETHER, _WHOLE = 1 << 17, 1 << 15
 # Sums of whole numbers are exact in float32, in any order, where none of the absolute values reaches 2^24; here they
 # are below half the square of the norms' sum, and quotients of so small ones tell which they were.
 _EXACT = 2.0**20
+
+
+def error_of(metric: str, dim: int, norm: float, norms: T) -> T:
+    """Bound the errors of float32 scores of rows of at most a norm with queries of these norms.
+
+    Scores are products, for l2 less half the squared norm of the row, for cosine over its norm.
+    """
+    # The roundings of a sum of products in any order, with fused operations or without, and of what is done with it;
+    # more than all of them together.
+    rounding = (dim + 16) * _UNIT * 1.01
+    if metric == "cosine":
+        return 3 * rounding * norms
+    if metric == "l2":  # of which float64 sums have errors too, of the size of the distance
+        both = norms + norm
+        return rounding * norm * both + dim * _UNIT**2 * both * both
+    return rounding * norm * norms
+
+
+def squares_of(rows: Floats, out: Floats | None = None) -> Floats:
+    """Return the squared norms of rows, as float32 sums."""
+    if not hasattr(np, "vecdot"):  # numpy before 2
+        return np.asarray(np.einsum("ij,ij->i", rows, rows, out=out))
+    found: Floats = np.vecdot(rows, rows, out=out)
+    return found
 
 
 class Products:
@@ -99,10 +129,7 @@ class Products:
     def _norms(self, rows: Floats, squares: Floats) -> float:
         """Write the squared norms of rows; for ip, return instead what each is at most: that of several together."""
         if self._metric != "ip":
-            if hasattr(np, "vecdot"):
-                np.vecdot(rows, rows, out=squares)
-            else:  # numpy before 2
-                np.einsum("ij,ij->i", rows, rows, out=squares)
+            squares_of(rows, squares)
             return 0.0
         most, flat, step = 0.0, rows.reshape(-1), max(1, min(len(rows), _TOGETHER // rows.shape[1])) * rows.shape[1]
         for at in range(0, len(flat), step):

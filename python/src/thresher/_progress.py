@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO, TypeAlias
@@ -24,7 +25,9 @@ def reporting(progress: Progress) -> Iterator[Callable[[str, int, int], None] | 
         yield None
         return
     try:
-        from tqdm.auto import tqdm
+        with warnings.catch_warnings():  # of a notebook without widgets, which gets plain bars
+            warnings.simplefilter("ignore")
+            from tqdm.auto import tqdm
     except ImportError:
         if sys.stderr is None:  # of a program without a console
             yield None

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from thresher import _single
 from thresher._pairs import SCRATCH, Pairs
-from thresher._products import LEAST, MOST, Products
+from thresher._products import LEAST, MOST, SUBNORMAL, Products, error_of
 from thresher._scratch import Scratch
 from thresher._shares import CORES
 from thresher._sums import cosines, sums
@@ -48,7 +49,6 @@ _SCRATCH, _SMALL = 5 * _TESTED + SCRATCH, 1 << 14
 
 _UNIT = 2.0**-24
 _DOWN = np.float32(-np.inf)
-_SUBNORMAL = np.full(1, 2.0**-149, np.float32)
 
 
 def pays(queries: int, rows: int, dim: int, k: int, shared: bool, *, built: bool = False) -> bool:
@@ -76,6 +76,10 @@ def scan(queries: Floats, vectors: Floats, k: int, metric: str) -> tuple[Floats,
     float32 does not tell which are best.
     """
     m, (n, dim) = len(queries), vectors.shape
+    if m == 1 and vectors.size <= min(ALONE, _single.MOST_VALUES):  # beyond, threads and sums of several norms pay
+        found = _single.Single(vectors, metric).nearest(queries, k)
+        if found is not None:
+            return found[0].astype(np.float32)[np.newaxis], found[1][np.newaxis]
     size = _SCRATCH if m * max(n, k * dim) > _SMALL else 0
     with np.errstate(all="ignore"), Scratch(size) as scratch:
         return _Scan(queries, vectors, k, metric, scratch).run()
@@ -90,9 +94,6 @@ class _Scan:
         wide = queries.astype(np.float64)
         self.squares: Doubles = sums(wide * wide) if metric == "cosine" else np.einsum("ij,ij->i", wide, wide)
         self.norms: Doubles = np.sqrt(self.squares)
-        # The roundings of a float32 sum of products in any order, with fused operations or without, and of
-        # what is done with it; more than all of them together.
-        self.rounding = (self.dim + 16) * _UNIT * 1.01
         # Lower bounds of the k-th best scores, the k best float32 scores of the chunks before, and what may
         # be among the best, a chunk each in order of queries and rows: query, row, float32 score.
         self.floor: Doubles
@@ -110,7 +111,7 @@ class _Scan:
             return None
         if self.k * self.m * self.dim > _TESTED * 8:
             return None
-        if _SUBNORMAL.item() == 0:  # this thread takes subnormal numbers for 0
+        if SUBNORMAL.item() == 0:  # this thread takes subnormal numbers for 0
             return None
         chunk = min(max(1, _TESTED // self.m), self.n)
         room = self.scratch.array((chunk * self.m,), np.float32)
@@ -134,13 +135,7 @@ class _Scan:
         """Bound the errors of float32 scores of rows of at most this norm."""
         if self.whole:
             return np.zeros(self.m)
-        error: Doubles = self.rounding * norm * self.norms
-        if self.metric == "cosine":
-            error = 3 * self.rounding * self.norms
-        elif self.metric == "l2":  # of which float64 sums have errors too, of the size of the distance
-            sums = self.norms + norm
-            error = self.rounding * norm * sums + self.dim * _UNIT**2 * sums * sums
-        return error
+        return error_of(self.metric, self.dim, norm, self.norms)
 
     def _keep(self, scores: Floats, low: int) -> bool:
         """Keep the rows from row low on that may be among the best; False if they are too many."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,10 @@ QUERIES, RANKS = 5, 5  # that a table shows
 LONGEST = 40  # characters of an id that it shows
 
 # Colours are those of the page, light or dark.
-_CELL = "text-align:left;vertical-align:top;padding:.25em .8em .25em 0;border:0;border-bottom:1px solid #8886"
+_CELL = (
+    "text-align:left;vertical-align:top;padding:.25em .8em .25em 0;border:0;border-bottom:1px solid #8886;"
+    "white-space:normal;min-width:4em"
+)
 _LESS = "opacity:.7;font-size:.9em"
 
 
@@ -69,11 +73,12 @@ def table(result: CertifiedAnswers, title: str, answers: Sequence[Answer]) -> st
         f"<div><p style='margin:.3em 0'>{html.escape(title)}. {html.escape(sentence(result))}</p>",
     ]
     if answers:
+        lines.append("<div style='overflow-x:auto'>")
         lines.append("<table style='border-collapse:collapse;color:inherit;font:inherit'><thead><tr>")
         lines += [f"<th scope='col' style='{_CELL}'>{name}</th>" for name in columns]
         lines.append("</tr></thead><tbody>")
         lines += [_row(answer, ranks) for answer in answers]
-        lines.append("</tbody></table>")
+        lines.append("</tbody></table></div>")
     if (more := len(result) - len(answers)) > 0:
         lines.append(f"<p style='margin:.3em 0;{_LESS}'>and {more:,} more {'query' if more == 1 else 'queries'}</p>")
     return "".join(lines) + "</div>"
@@ -95,6 +100,11 @@ def _row(answer: Answer, ranks: int) -> str:
     return f"<tr>{''.join(cells)}</tr>"
 
 
+# Where an id is broken if its column is too narrow: notebooks leave no style that says so.
+_PIECE = re.compile(r"[^\W_]{1,12}[\W_]{0,4}|[\W_]{1,12}", re.DOTALL)
+
+
 def _short(name: object) -> str:
     text = str(name)
-    return html.escape(text if len(text) <= LONGEST else text[: LONGEST - 1] + "…")
+    text = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    return "<wbr>".join(html.escape(piece) for piece in _PIECE.findall(text))

@@ -15,18 +15,18 @@ _LANES = 32
 def sums(terms: Doubles) -> Doubles:
     """Return the canonical sum of each row: lane j % 32 adds term j, in order; lanes are then folded in halves.
 
-    The terms (n, d) are overwritten.
+    The terms (n, d) are overwritten. Those in Fortran's order take the least.
     """
-    dim = terms.shape[1]
+    count, dim = terms.shape
+    turned = np.ascontiguousarray(terms.T)  # each term in order of rows
     if dim < _LANES:
-        lanes = np.zeros((len(terms), _LANES))
-        lanes[:, :dim] = terms
+        lanes = np.zeros((_LANES, count))
+        lanes[:dim] = turned
     else:
-        lanes = terms[:, :_LANES]
+        lanes = turned[:_LANES]
     for at in range(_LANES, dim, _LANES):
-        part = terms[:, at : at + _LANES]
-        lanes[:, : part.shape[1]] += part
-    lanes = np.array(lanes.T, order="C")  # each lane in order of rows
+        part = turned[at : at + _LANES]
+        lanes[: len(part)] += part
     half = _LANES
     while half > 1:
         half //= 2

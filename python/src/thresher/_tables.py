@@ -63,7 +63,8 @@ def join(
     left, right : DataFrame of pandas or polars, or Table of pyarrow
         Both of one package.
     on : str or list of str
-        The column of vectors in both tables, or columns with a coordinate each. `left_on` and `right_on` are in its
+        The column of vectors in both tables, or columns with a coordinate each, by name or by a pattern such as
+        ``d[0-9]*``. `left_on` and `right_on` are in its
         place where the names differ.
     k : int, optional
         With how many rows of the right table one of the left is joined at most: 10, or with a least score

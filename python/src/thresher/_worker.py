@@ -22,16 +22,23 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from thresher import _binary, _compact, _links, _memory, _narrow, _segments, _shares
+from thresher._errors import (
+    BadInput,
+    Cancelled,
+    DeadlineExceeded,
+    DeviceMissing,
+    HandleLost,
+    WorkerDied,
+    WorkerError,
+    error_of,
+)
 from thresher._segments import empty, shared
-
-if TYPE_CHECKING:
-    from thresher._result import Result
 
 __all__ = [
     "BadInput",
@@ -44,6 +51,7 @@ __all__ = [
     "WorkerError",
     "empty",
     "get",
+    "running",
     "shared",
 ]
 
@@ -69,85 +77,6 @@ _LEVELS = (("level=WARN", logging.WARNING), ("level=ERROR", logging.ERROR))
 
 Progress = Callable[[str, int, int], None]
 Arrays = dict[str, npt.NDArray[Any]]
-
-
-class BadInput(ValueError):
-    """An argument is wrong: `argument` names it, `row` is the row of it that is wrong, or None."""
-
-    def __init__(self, message: str, argument: str = "", row: int | None = None) -> None:
-        super().__init__(message)
-        self.argument = argument
-        self.row = row
-
-
-class WorkerError(RuntimeError):
-    """The worker could not do what it was asked for; `kind` is one of those of docs/worker.md."""
-
-    kind = "internal"
-
-    def __init__(self, message: str, kind: str | None = None) -> None:
-        super().__init__(message)
-        if kind is not None:
-            self.kind = kind
-
-
-class WorkerDied(WorkerError):
-    """The worker ended during the call, or could not be started; `log` has the last lines of its log."""
-
-    kind = "died"
-
-    def __init__(self, message: str, log: Sequence[str] = ()) -> None:
-        super().__init__("\n  ".join([message, *log]))
-        self.log = list(log)
-
-
-class HandleLost(WorkerError):
-    """The collection was freed, or was in a worker that is gone."""
-
-    kind = "unknown-handle"
-
-
-class Cancelled(WorkerError):
-    """The call was cancelled by another one."""
-
-    kind = "cancelled"
-
-
-class DeviceMissing(WorkerError):
-    """The device asked for is not there."""
-
-    kind = "no-device"
-
-
-class DeadlineExceeded(TimeoutError):
-    """The deadline passed before the answers were complete.
-
-    Attributes
-    ----------
-    result : Result or None
-        What `knn` had found until then; ``result.complete`` says which answers are complete. None if
-        there was nothing to return, and from other calls.
-    """
-
-    result: Result | None = None
-
-
-def _error(e: Mapping[str, Any]) -> BaseException:
-    """Return the exception for an error of the worker."""
-    kind, message, argument = e.get("kind", "internal"), e.get("message", ""), e.get("argument", "")
-    text = f"{argument}: {message}" if argument else message
-    if kind == "bad-input":
-        return BadInput(text, argument, e.get("row"))
-    if kind == "deadline":
-        return DeadlineExceeded(text)
-    if kind == "memory":
-        return MemoryError(text)
-    if kind == "file":
-        return OSError(text)
-    for known in (HandleLost, Cancelled, DeviceMissing):
-        if kind == known.kind:
-            return known(text)
-    return WorkerError(text, kind)
 
 
 Message = tuple[dict[str, Any], Any, list[int]]
@@ -586,7 +515,7 @@ class Worker:
         if "died" in head:
             raise self._dead or WorkerDied("thresher's worker died")
         if "error" in head:
-            raise _error(head["error"])
+            raise error_of(head["error"])
         if "compact" in head and self._compact is not None:
             text = head["compact"]
             return self._compact.decode(text, 0, len(text), self._memory(files)[0] if files else payload, 0)
@@ -817,13 +746,18 @@ def get() -> Worker:
     It is started if there is none yet, if this process was forked, or if the last one died.
     """
     global _current
-    worker = _current
-    if worker is not None and not worker.dead:
+    if (worker := running()) is not None:
         return worker
     with _starting:
         if _current is None or _current.dead:
             _current = Worker()
         return _current
+
+
+def running() -> Worker | None:
+    """Return the worker of this process, None if `get` would start one."""
+    worker = _current
+    return None if worker is None or worker.dead else worker
 
 
 def _after_fork() -> None:

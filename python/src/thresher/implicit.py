@@ -159,7 +159,7 @@ def recommend(
     user_items : CSR matrix (m, any)
         What these users have seen, a row for each.
     N, filter_already_liked_items, filter_items
-        As in implicit.
+        As in implicit; but -1 among `filter_items`, by which implicit leaves out the last item, is refused.
     recalculate_user : bool
         Take the factors that the model computes from `user_items`, for new users or those with new items.
     items : sequence of int, optional
@@ -201,12 +201,21 @@ def recommend(
         filter_items = None
     seen = user_items if filter_already_liked_items else None
     ids, scores = _best(rows, factors, N, seen, filter_items, allowed, method, delta, device)
-    if allowed is not None:  # implicit ranks all of items: those that a user has seen come last
+    if items is not None:  # implicit ranks all of items: those that a user has seen come last
+        first = _first(items, N)
         for j in np.flatnonzero((ids < 0).any(axis=1)):
             lacking = ids[j] < 0
-            rest = np.setdiff1d(np.flatnonzero(allowed), ids[j])[::-1]
+            rest = first[~np.isin(first, ids[j])][::-1]
             ids[j, lacking] = rest[: np.count_nonzero(lacking)]
     return (ids[0], scores[0]) if one else (ids, scores)
+
+
+def _first(items: npt.ArrayLike, count: int) -> npt.NDArray[Any]:
+    """Return the least items named, of which implicit shows those that a user has seen where others are too few.
+
+    It keeps the best in a heap, which others enter only by a better score, and of equal ones the first leave first.
+    """
+    return np.unique(np.asarray(items))[:count]
 
 
 def _among(items: npt.ArrayLike, n: int) -> npt.NDArray[np.bool_]:

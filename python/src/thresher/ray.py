@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import logging
 import os
+import traceback
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -141,6 +142,7 @@ def build(
         made = ray.data.from_items([{"segment": i} for i in plan.left], override_num_blocks=len(plan.left)).map(
             build_segment, num_cpus=_cpus(num_cpus)
         )
+        made.set_name("thresher.ray.build")
         dims: dict[int, str] = {}
         for info in made.take_all():
             if info["refused"]:
@@ -227,6 +229,7 @@ def knn(
     asked: dict[str, Any] = {"k": whole(k, "k"), "method": method, "delta": delta}
     asked |= {name: value for name, value in limits.items() if value is not None}
     return _walked(
+        "thresher.ray.knn",
         SearchSegments,
         queries,
         Folder(vectors, filesystem=filesystem, cache=cache),
@@ -262,7 +265,10 @@ def graph(
     ray.data.Dataset
         As of `knn`: a vector does not find itself, by its id; duplicates of it it does.
     """
-    return knn(queries, vectors, k, method=method, exclude_self=True, **options)
+    found = knn(queries, vectors, k, method=method, exclude_self=True, **options)
+    if found.name == "thresher.ray.knn":
+        found.set_name("thresher.ray.graph")
+    return found
 
 
 def pairs(
@@ -306,6 +312,7 @@ def pairs(
     if len(asked) != 3:
         raise ValueError("min_score: one of it and max_distance is needed")
     return _walked(
+        "thresher.ray.pairs",
         FindPairs,
         queries,
         Folder(vectors, filesystem=filesystem, cache=cache),
@@ -471,6 +478,7 @@ def _tried(segments: Segments, kind: type[SearchSegments], asked: dict[str, Any]
 
 
 def _walked(
+    name: str,
     kind: type[SearchSegments],
     queries: Any,
     folder: Folder,
@@ -480,7 +488,7 @@ def _walked(
     actors: int | tuple[int, int] | None,
     num_cpus: float,
 ) -> ray.data.Dataset:
-    """Return the answers to the queries, which actors of a kind find."""
+    """Return the answers to the queries, which actors of a kind find, as a Dataset of a name."""
     cpus = _cpus(num_cpus)
     if folder.local:
         segments = Segments(folder.paths())
@@ -507,7 +515,7 @@ def _walked(
             at, empty = schema.get_field_index(columns.vector), schema.empty_table()
             empty = empty.set_column(at, columns.vector, pa.array([], pa.list_(pa.float32(), dim)))
             return ray.data.from_arrow(kind(folder, columns, asked, 1)(empty))
-    return queries.repartition(target_num_rows_per_block=block).map_batches(
+    found = queries.repartition(target_num_rows_per_block=block).map_batches(
         kind,
         fn_constructor_args=(folder, columns, asked),
         batch_format="pyarrow",
@@ -517,6 +525,38 @@ def _walked(
         num_cpus=cpus,
         memory=_MEMORY,
     )
+    if found.name is None:
+        found.set_name(name)  # in Ray's pages and logs
+    told = getattr(found.context, "custom_execution_callback_classes", None)  # of a Ray that has them
+    if told is not None and _Released not in told:
+        told.append(_Released)
+    return found
+
+
+class _Released:
+    """Lets go of the actors of a job that failed, whose exception Python may keep.
+
+    The exception is raised while Ray handles another, whose frames refer to the task that failed and so to its actor,
+    which holds its processors as long as anything refers to it. Ray calls these methods (its ExecutionCallback).
+    """
+
+    def before_execution_starts(self, executor: Any) -> None:
+        """Do nothing."""
+
+    def on_execution_step(self, executor: Any) -> None:
+        """Do nothing."""
+
+    def after_execution_succeeds(self, executor: Any) -> None:
+        """Do nothing."""
+
+    def after_execution_fails(self, executor: Any, error: BaseException) -> None:
+        """Drop the variables of the frames of all that the error says."""
+        left, seen = [error], set()
+        while left:
+            e = left.pop()
+            seen.add(id(e))
+            traceback.clear_frames(e.__traceback__)
+            left += [o for o in (e.__cause__, e.__context__) if o is not None and id(o) not in seen]
 
 
 def _read(path: Any, columns: _Columns, named: list[str]) -> ray.data.Dataset:

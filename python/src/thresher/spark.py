@@ -308,6 +308,8 @@ def knn(
         except REFUSALS as e:
             raise e.with_traceback(None) from None
 
+    paths = [vectors] if isinstance(vectors, (str, os.PathLike)) else vectors
+    search_segments.__name__ = f"search_segments {' '.join(os.fspath(path) for path in paths)}"  # in Spark's pages
     named = list(dict.fromkeys(name for name in (vector, id, exclude, *kept) if name is not None))
     schema = types.StructType(
         [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import select
 import shutil
@@ -9,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import urllib.request
 
 import numpy as np
 import pytest
@@ -41,7 +43,7 @@ def spark():
     """Return Spark with two tasks at a time, each tried three times, and small batches."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     settings = {
-        "spark.ui.enabled": "false",
+        "spark.ui.port": "0",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
@@ -158,6 +160,27 @@ def test_one_process(users, segments, x, q):
     plan = found._jdf.queryExecution().executedPlan().toString()
     assert "search_segments" in plan
     assert "Exchange" not in plan
+
+
+def test_names_in_the_pages(spark, users, segments):
+    """By the REST API that Spark's pages are made of, when it has been told of all jobs."""
+    context = spark.sparkContext
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+    def asked(what):
+        context._jsc.sc().listenerBus().waitUntilEmpty(120_000)
+        with direct.open(f"{context.uiWebUrl}/api/v1/applications/{context.applicationId}/{what}") as answer:
+            return json.load(answer)
+
+    assert f"thresher.spark.build {segments}" in [job.get("description") for job in asked("jobs")]
+    found = thresher.spark.knn(users.limit(1), segments, 1)
+    context.setJobDescription("users of today")
+    try:
+        found.collect()
+    finally:
+        context.setJobDescription(None)
+    [query] = [q for q in asked("sql?planDescription=true&length=1000") if q["description"] == "users of today"]
+    assert f"search_segments {segments}" in query["planDescription"]
 
 
 def test_options_are_those_of_a_search(users, segments, x, q):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from thresher import _scan
+from thresher import _scan, _single
 from thresher._arguments import Method
 from thresher._index import Index
 from thresher._knn import knn_once
@@ -37,6 +37,8 @@ _METHOD: Method = "certain"
 
 # Seconds that building an index takes for each coordinate, roughly, on one core of an AMD EPYC 9004.
 _BUILD = 2e-8
+# Up to how many values, which a cache holds, single queries are answered here until an index pays.
+_CACHED = 4 << 20
 # Of a selection up to this many values are copied, and searched as vectors of their own.
 _COPIED = 1 << 22
 # Which part of an index may have been written since it was built.
@@ -61,6 +63,10 @@ class Searcher:
         self._spent = 0.0  # seconds of searches without an index since
         self._engine = metric in NAMES  # until it refuses rows: values that are not finite
         self._lock = os.getpid(), threading.Lock()
+        self._single: _single.Single | None = (
+            None  # what single queries are compared with, and the memory that it is in
+        )
+        self._single_room: Any = None
 
     def index(self, rows: Rows) -> Index:
         """Return an index of the rows as they are now, which is built, or takes in what was added, if there is need."""
@@ -104,17 +110,33 @@ class Searcher:
         m, n = len(queries), len(rows) if allowed is None else int(np.count_nonzero(allowed))
         if m == 0 or n == 0:
             return _filled(None, m, k, self.metric)
+        if m == 1 and allowed is None and k <= n and (found := self._alone(queries, rows, k)) is not None:
+            return found
         if allowed is not None and self._copies(queries, n):
             own = np.flatnonzero(allowed)
             scores, ids = nearest(queries, rows.array[own], k, self.metric, argument)
             return scores, np.where(ids < 0, -1, own[ids])
-        found: Found | None = None
+        found = None
         if self._engine:
             with self._refusing(queries):
                 found = self._by_engine(queries, rows, min(k, n), allowed)
         if found is None:
             return self._by_hand(queries, rows, allowed, k, argument)
         return _filled(found, m, k, self.metric)
+
+    def _alone(self, query: Floats, rows: Rows, k: int) -> Found | None:
+        """Return the answer to a single query among few rows; None if others are to find it."""
+        values, begun = len(rows) * query.shape[1], time.perf_counter()
+        if not self._engine or (values > _single.MOST_VALUES and (values > _CACHED or self._pays(rows))):
+            return None
+        single = self._single
+        if single is None or self._single_room is not rows.room or len(single.vectors) != len(rows):
+            single = _single.Single(rows.array, NAMES[self.metric])
+            self._single, self._single_room = single, rows.room
+        best = single.nearest(query, k)
+        if values > _single.MOST_VALUES:
+            self._spent += time.perf_counter() - begun
+        return None if best is None else (best[0].astype(np.float32)[np.newaxis], best[1][np.newaxis])
 
     def _by_hand(self, queries: Floats, rows: Rows, allowed: Mask | None, k: int, argument: float) -> Found:
         """Search without the engine, for it refuses the values or has no such metric."""
@@ -129,7 +151,7 @@ class Searcher:
 
     def _by_engine(self, queries: Floats, rows: Rows, k: int, allowed: Mask | None) -> Found:
         (m, dim), n = queries.shape, len(rows)
-        here = allowed is None and _scan.pays(m, n, dim, k, True, built=True)
+        here = allowed is None and n * dim <= _single.MOST_VALUES and _scan.pays(m, n, dim, k, True, built=True)
         if allowed is None and (here or not self._pays(rows)):
             begun = time.perf_counter()
             found = _once(queries, rows.array, k, NAMES[self.metric])
