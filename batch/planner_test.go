@@ -31,7 +31,7 @@ func TestAuto(t *testing.T) {
 		{"one vector", 40, vectors.Gaussian(rng, 1, 40), collection.Options{Metric: collection.InnerProduct}, 1, []batch.Method{batch.Exact}},
 		{"most of the vectors wanted", 300, vectors.PowerLaw(rng, 1000, 300), collection.Options{Metric: collection.InnerProduct}, 500, []batch.Method{batch.Exact}},
 		{"all wanted", 300, vectors.PowerLaw(rng, 1000, 300), collection.Options{Metric: collection.InnerProduct}, 1000, []batch.Method{batch.Exact}},
-		{"iid", 256, vectors.Gaussian(rng, 3000, 256), collection.Options{Metric: collection.InnerProduct}, 100, []batch.Method{batch.Exact}},
+		{"iid", 256, vectors.Gaussian(rng, 3000, 256), collection.Options{Metric: collection.InnerProduct}, 100, []batch.Method{batch.Certain}},
 		{"embeddings", 768, vectors.PowerLaw(rng, 4000, 768), collection.Options{Metric: collection.InnerProduct}, 1, []batch.Method{batch.Adaptive, batch.Certain}},
 		{"few dimensions", 8, vectors.Gaussian(rng, 20000, 8), collection.Options{Metric: collection.InnerProduct}, 1, []batch.Method{batch.Certain, batch.Exact}},
 		{"raw", 300, vectors.PowerLaw(rng, 2000, 300), collection.Options{Metric: collection.InnerProduct, Basis: collection.Raw}, 1, []batch.Method{batch.Certain, batch.Strict, batch.Exact}},

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"context"
+	"math"
 	"slices"
 	"sort"
 	"thresher/cpu/threads"
@@ -34,6 +35,7 @@ const (
 type finishing struct {
 	*state
 	arms   []topk.Arm
+	first  int  // arms to be scored first, which come before the others; 0 if they are not known
 	done   int  // arms scored
 	sorted bool // the others are in descending order of bounds
 }
@@ -54,8 +56,13 @@ func (x *run) scoreTogether(ctx context.Context, js []int) error {
 		var all []*finishing
 		for _, j := range large[len(large)*p/n : len(large)*(p+1)/n] {
 			s := &x.states[j]
-			s.collectArms(ctx, w)
-			all = append(all, &finishing{state: s, arms: s.Finalists})
+			first := 0
+			if s.RaisedByLowers() && s.Phase == arms.Listed && len(s.Finalists) == 0 && s.GivenLeft() == 0 {
+				first = s.collectListed(w)
+			} else {
+				s.collectArms(ctx, w)
+			}
+			all = append(all, &finishing{state: s, arms: s.Finalists, first: first})
 		}
 		err := w.scoreRounds(ctx, x.r, slices.Clone(all))
 		for _, q := range all {
@@ -126,6 +133,10 @@ func (q *finishing) score(w *scratch, rows []uint32, near bool) {
 // next returns the arms that the query scores next.
 func (q *finishing) next(w *scratch) []topk.Arm {
 	left := q.arms[q.done:]
+	if q.first > 0 {
+		left, q.first = left[:q.first], 0
+		return left
+	}
 	if missing := q.Goal.K - q.Best.Len(); missing > 0 && !q.sorted {
 		return left[:q.moveGreatest(w, left, missing)]
 	}
@@ -150,15 +161,45 @@ func (q *finishing) moveGreatest(w *scratch, arms []topk.Arm, n int) int {
 	for _, a := range arms {
 		w.values = append(w.values, float32(a.Bound))
 	}
-	least := q.Tau32()
-	if n < len(arms) {
-		cut := topk.RankedFrom(q.Kern, w.values, n, n/spareShare)
-		if q.RaisedByLowers() { // the n-th upper bound, and a lower bound that n arms have
-			cut = float32((1-scoreWithin)*float64(cut) + scoreWithin*q.Tau)
+	return topk.MoveReaching(arms, w.values, q.firstCut(w.values, n))
+}
+
+// firstCut returns the least bound of the arms that a query scores first, to which n scores are missing.
+func (s *state) firstCut(bounds []float32, n int) float32 {
+	least := s.Tau32()
+	if n < len(bounds) {
+		cut := topk.RankedFrom(s.Kern, bounds, n, n/spareShare)
+		if s.RaisedByLowers() { // the n-th upper bound, and a lower bound that n arms have
+			cut = float32((1-scoreWithin)*float64(cut) + scoreWithin*s.Tau)
 		}
 		least = max(least, cut)
 	}
-	return topk.MoveReaching(arms, w.values, least)
+	return least
+}
+
+// collectListed makes the arms finalists that a first look has listed whose own bounds raised the threshold: first those that the
+// query scores first, whose number it returns, and then the others.
+func (s *state) collectListed(w *scratch) (first int) {
+	list, missing := s.List, s.Goal.K-s.Best.Len()
+	if missing <= 0 {
+		missing = 1
+	}
+	cut := s.firstCut(list.Bounds, missing)
+	appendArms := func(lo, hi float32) {
+		w.listed.Truncate(0)
+		w.listed.AppendSelected(s.Kern, list, lo, hi)
+		s.Finalists = slices.Grow(s.Finalists, len(w.listed.IDs))
+		for k, i := range w.listed.IDs {
+			s.Finalists = append(s.Finalists, topk.Arm{Bound: float64(w.listed.Bounds[k]), ID: i})
+		}
+	}
+	appendArms(cut, float32(math.Inf(1)))
+	first = len(s.Finalists)
+	if least := s.Tau32(); least < cut {
+		appendArms(least, cut)
+	}
+	s.List.Truncate(0)
+	return first
 }
 
 // dropScored drops the first arms, whose rows are listed, but for those from entry scored of the list

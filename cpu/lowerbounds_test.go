@@ -114,3 +114,93 @@ func TestOwnBounds(t *testing.T) {
 		t.Error("no threshold was raised: the test shows nothing")
 	}
 }
+
+// TestExpectedThreshold: atoms that a sample misses or has too many of lead to the answer of the dense scan. Where the sample has only
+// atoms that are better than nearly all others, the threshold is expected too high, and the codes are read again.
+func TestExpectedThreshold(t *testing.T) {
+	const n, dim, k = 4096, 48, 600
+	rng := vectors.Rand(9)
+	var c *collection.Collection
+	for _, sampledScore := range []float32{-5, 0, 5} {
+		rows := vectors.Gaussian(rng, n, dim)
+		build := func(first func(i int) float32) *collection.Collection { // with these first coordinates, and always the same norms
+			order := make([]uint32, n)
+			for i := range order {
+				order[i] = uint32(i)
+			}
+			if c != nil {
+				order = c.Order
+			}
+			for i, at := range order {
+				row := rows[int(at)*dim : int(at+1)*dim]
+				row[0] = first(i)
+				scale := (3 - float32(at)/n) / float32(collection.Norm(row))
+				for c := range row {
+					row[c] *= scale
+				}
+			}
+			built, err := collection.Build(t.Context(), rows, dim, &collection.Options{Seed: 3, Metric: collection.InnerProduct})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return built
+		}
+		c = nil
+		c = build(func(int) float32 { return 0 })
+		c = build(func(i int) float32 { // panels 4, 12, 20 .. are sampled
+			if i/64%8 == 4 {
+				return sampledScore
+			}
+			return 0
+		})
+		queries := backend.Queries{M: 3, Dim: dim, Data: vectors.Gaussian(rng, 3, dim)}
+		for j := range queries.M {
+			queries.Row(j)[0] = 40
+		}
+		goals := make([]backend.Goal, queries.M)
+		for j := range goals {
+			goals[j] = backend.Goal{K: k, Floor: math.Inf(-1), Allowed: n, Ceiling: math.Inf(1)}
+		}
+		look := backend.Look{Rep: backend.Panels, To: c.D, Rule: backend.Cauchy, Source: backend.LowerBound, FirstChunk: 1024}
+		answer := func(threads int, looks bool, q backend.Queries) backend.Answers {
+			r, err := New(Options{Threads: threads}).Load(t.Context(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			run, err := r.Begin(t.Context(), q, goals[:q.M])
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer run.Close()
+			if looks {
+				_, err = run.Pull(t.Context(), look)
+			} else {
+				err = run.Dense(t.Context(), backend.QueryIndexes(0, q.M)...)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, err := run.Finish(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return a
+		}
+		want, got := answer(1, false, queries), answer(1, true, queries)
+		for j := range want {
+			if d := cmp.Diff(want[j].IDs, got[j].IDs) + cmp.Diff(want[j].Scores, got[j].Scores); d != "" {
+				t.Fatalf("score %g of the sample, query %d: dense scan against look: %s", sampledScore, j, d)
+			}
+			if again := got[j].Looks[0].Disallowed; (again > 0) != (sampledScore > 0) {
+				t.Errorf("score %g of the sample, query %d: %d codes read again", sampledScore, j, again)
+			}
+			if d := cmp.Diff(got[j:j+1], answer(2, true, backend.Queries{M: 1, Dim: dim, Data: queries.Row(j)})); d != "" {
+				t.Errorf("score %g of the sample, query %d: together against alone with a helper: %s", sampledScore, j, d)
+			}
+		}
+		if d := cmp.Diff(got, answer(3, true, queries)); d != "" {
+			t.Errorf("1 thread against 3: %s", d)
+		}
+	}
+}

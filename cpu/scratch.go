@@ -5,6 +5,7 @@ import (
 	"thresher/cpu/arms"
 	"thresher/cpu/revisit"
 	"thresher/cpu/threads"
+	"thresher/cpu/topk"
 )
 
 // scratch is the memory of one goroutine at the end of runs.
@@ -13,6 +14,7 @@ type scratch struct {
 	order  backend.IndexSorter
 	rows   arms.RowLists
 	values []float32
+	listed topk.Entries
 }
 
 // scratchOf returns the memory of the goroutine that has w.

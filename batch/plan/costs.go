@@ -77,11 +77,10 @@ func (p *problem) forecast(l ladder, rank float64) forecast {
 	f.scan = p.scanCost(l) * p.atomsPerArm() * p.shareSeen(rank)
 	left := p.shareKept(l, 0, rank, widening)
 	if p.k > 0 {
-		listed := p.shareListed(l, rank, widening)
-		f.list = c.List * listed
 		if p.raisesByOwn(l) {
-			f.tighten = ownVisits * c.Visit * listed
+			p.forecastOwn(&f, l, rank, widening)
 		} else {
+			f.list = c.List * p.shareListed(l, rank, widening)
 			f.tighten = p.tightenCost(l, rank)
 		}
 	} else { // the threshold is known from the start
@@ -104,7 +103,7 @@ func (p *problem) forecast(l ladder, rank float64) forecast {
 	// Finish scores in descending order of bounds, which makes the threshold exact
 	rank += p.rank(backend.Exact) - p.rankOf(l)
 	scored := max(answers, min(left, p.shareKept(l, len(l.stages)-1, rank, widening)))
-	if p.finishesTogether() {
+	if p.finishesTogether(l) {
 		part := togetherPart
 		if p.raisesByOwn(l) {
 			part = 1
@@ -151,7 +150,11 @@ const (
 // answerCost is the cost of an answer per arm.
 func (p *problem) answerCost(l ladder) float64 {
 	visits := answerVisits
-	if !l.dense() {
+	switch {
+	case l.dense():
+	case p.ownTogether(l):
+		visits += lastOwnVisits
+	default:
 		visits += lastVisits
 	}
 	return visits * p.costs.Visit * p.answers() / float64(p.arms)
@@ -215,25 +218,15 @@ func (p *problem) transposes(l ladder) bool {
 	return l.first == backend.Panels && p.widths[l.stages[0]] > p.panelWidth
 }
 
-// finishesTogether reports whether the queries of a run score rows together at the end of looks: they
-// want as many as there are, if the run is full, and caches do not hold them.
-func (p *problem) finishesTogether() bool {
-	return p.k > p.atoms/maxTogether && !p.near(4*p.dim)
+// finishesTogether reports whether the queries of a run score rows together at the end of a ladder's looks: they
+// want as many as there are, if the run is full, and caches do not hold them, or nothing was scored before.
+func (p *problem) finishesTogether(l ladder) bool {
+	return p.k > p.atoms/maxTogether && !p.near(4*p.dim) || p.ownTogether(l)
 }
 
 // togetherPart is the part of these rows that queries score together: the first ones. Later rounds are
 // small. Measured .3 to .7. After looks that raise thresholds by their own bounds it is all.
 const togetherPart = .5
-
-// ownVisits is the cost of an arm that a first look lists and whose own bounds may raise the threshold, beside
-// listing it, as a multiple of Costs.Visit. Measured .3 to .5.
-const ownVisits = .45
-
-// raisesByOwn reports whether lower bounds of a ladder's first look raise thresholds: it reads whole rows,
-// so that nothing else is read for them.
-func (p *problem) raisesByOwn(l ladder) bool {
-	return p.k > 0 && l.source == backend.LowerBound && len(l.stages) > 0 && p.fullWidth(l.stages[0])
-}
 
 // streamCost is the cost of reading so many bytes in order, of rows of all atoms that have rowBytes: 0 if
 // these stay in caches or it is unknown how many queries share it.

@@ -95,7 +95,7 @@ func TestChoice(t *testing.T) {
 		{"signs tell most of what whole rows do", Auto, func(p *problem) { withSigns(p, .002) }, "64,signs,whole,rescore"},
 		{"signs, and whole rows behind them", Auto, func(p *problem) {
 			withSigns(p, .002)
-			p.k, p.costs.Fetch = 100, 1e3
+			p.k, p.costs.Fetch = 60, 1e3
 		}, "128,signs,whole,rescore"},
 		{"signs are dear", Auto, func(p *problem) { withSigns(p, 1) }, "64,whole,rescore"},
 		{"signs, certain", Certain, func(p *problem) {
@@ -418,6 +418,9 @@ func plainCost(p *problem, stages []int, mixed, gather, certain bool, source bac
 		code += memory / float64(p.queries)
 	}
 	total += covered * (read*code + test)
+	if own && p.panels >= 32 { // the sample is scanned twice
+		total += covered * (read*code + test) * float64(max(8, min(64, p.panels/32))) / float64(p.panels)
+	}
 	before := total
 	first := math.Max(1024, math.Ceil(float64(4*p.k)/64)*64)
 	if p.k == 0 {
@@ -435,6 +438,12 @@ func plainCost(p *problem, stages []int, mixed, gather, certain bool, source bac
 		next := math.Min(2*seen, reached)
 		all += listed * (next - seen) * n / reached * during(rank, reached, seen, next, func(c *curves, rank float64) float64 { return p.shareKeptBy(c, l, 0, math.Log(rank), wider) })
 		seen = next
+	}
+	if own && p.panels < 32 {
+		all = n
+	} else if own { // so many times as far down as the threshold
+		sampled := 64 * float64(max(8, min(64, p.panels/32))) / atoms * float64(p.k)
+		all = n * share(0, math.Min(atoms, rank*(1+2/math.Sqrt(sampled)+3/sampled)))
 	}
 	if p.k > 0 {
 		total += c.List * math.Min(n, all)
@@ -481,10 +490,11 @@ func plainCost(p *problem, stages []int, mixed, gather, certain bool, source bac
 		}
 	}
 	if own {
-		total += .45 * c.Visit * (total - before) / c.List
+		total += .2 * c.Visit * (total - before) / c.List
 	} else if p.k > 0 {
 		total += entering*scored + 7*c.Visit*math.Max(0, entering-float64(p.k))
 	}
+	ownTogether := own && p.k >= 64 && p.queries != 1
 	left := n * share(0, rank)
 	for i := 1; i < len(stages); i++ {
 		total += left * c.Visit
@@ -503,7 +513,7 @@ func plainCost(p *problem, stages []int, mixed, gather, certain bool, source bac
 		total += row * math.Max(0, left-answers)
 	} else {
 		last := math.Max(answers, math.Min(left, n*share(len(stages)-1, math.Exp(p.rank(backend.Exact)))))
-		if p.k > p.atoms/256 && 4*p.dim*p.atoms > 16<<20 { // half of them together
+		if ownTogether || p.k > p.atoms/256 && 4*p.dim*p.atoms > 16<<20 { // half of them together
 			together := plainTogether(p, plainSharing(p), last)
 			if total += together; !own {
 				total += (row*last - together) / 2
@@ -513,7 +523,11 @@ func plainCost(p *problem, stages []int, mixed, gather, certain bool, source bac
 			total += row * last
 		}
 	}
-	return (total + 3.75*c.Visit*answers) / n, (total - before) / n
+	last := 3.75
+	if ownTogether {
+		last = 1.25
+	}
+	return (total + last*c.Visit*answers) / n, (total - before) / n
 }
 
 // TestNoRegret compares the planner's choice with every ladder, and every forecast with plainCost.

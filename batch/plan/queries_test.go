@@ -45,7 +45,7 @@ func TestQueriesShareReading(t *testing.T) {
 	}{
 		{100, 4, Auto, "128,whole,rescore"},
 		{100, 256, Auto, "whole,rescore"},
-		{1500, 4, Certain, "128,whole,rescore"},
+		{1500, 4, Certain, "whole,rescore"},
 		{1500, 256, Certain, "whole,rescore"},
 		{1500, 256, Auto, "whole,rescore"},
 		{100, 256, Certain, "whole,rescore"},
@@ -61,8 +61,8 @@ func TestQueriesShareReading(t *testing.T) {
 	}
 }
 
-// TestSourceOfThresholds: exact scores make thresholds where rows are in caches; one query does not fetch
-// rows from memory for them.
+// TestSourceOfThresholds: exact scores make thresholds where rows are in caches, unless whole rows are read for many
+// queries, whose own bounds do; one query does not fetch rows from memory for them.
 func TestSourceOfThresholds(t *testing.T) {
 	whole := ladder{stages: []int{4}}
 	for _, x := range []struct {
@@ -70,7 +70,8 @@ func TestSourceOfThresholds(t *testing.T) {
 		change func(p *problem)
 		want   backend.Source
 	}{
-		{"rows in caches", func(p *problem) { p.arms, p.atoms, p.panels, p.dim, p.rest = 5000, 5000, 79, 128, 128 }, backend.Exact},
+		{"rows in caches", func(p *problem) { p.arms, p.atoms, p.panels, p.dim, p.rest = 5000, 5000, 79, 128, 128 }, backend.LowerBound},
+		{"rows in caches, few wanted", func(p *problem) { p.arms, p.atoms, p.panels, p.dim, p.rest, p.k = 5000, 5000, 79, 128, 128, 10 }, backend.Exact},
 		{"rows in caches, one query", func(p *problem) {
 			p.arms, p.atoms, p.panels, p.dim, p.rest, p.queries = 5000, 5000, 79, 128, 128, 1
 		}, backend.Exact},

@@ -62,6 +62,9 @@ func (s *Query) CountOpen() (n int, most float64) {
 	if s.Phase == Listed {
 		return n, most
 	}
+	if s.Expected > s.Tau { // atoms that a stopped look has passed over
+		most = max(most, s.Expected)
+	}
 	if left, bound := s.scoreCapOfGiven(); bound >= s.Tau {
 		n, most = n+left, max(most, bound)
 	}

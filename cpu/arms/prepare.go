@@ -65,7 +65,7 @@ func (s *Query) prepareQuery(x *Batch, q []float32, g *backend.Goal, prep collec
 	if math.Ldexp(s.Ceiling, exp) > g.Ceiling { // a subnormal number was rounded up
 		s.Ceiling = math.Nextafter(s.Ceiling, math.Inf(-1))
 	}
-	s.Tau = s.Conversion.Threshold(s.Floor)
+	s.Tau, s.Expected = s.Conversion.Threshold(s.Floor), math.Inf(-1)
 }
 
 // takeGiven makes s score rows of float64 for the query as it was given, which s retains; length is that of the query

@@ -42,6 +42,7 @@ type Query struct {
 	Best           topk.Best
 	Lower          topk.Floats // the k greatest lower bounds, if they set the threshold
 	Tau            float64     // the threshold; it never falls
+	Expected       float64     // a greatest bound of the atoms that a first look has seen and not listed, if above Tau: the threshold expected at its end
 	pruned         bool        // List and Finalists hold only arms that reach prunedAt
 	prunedAt       float64     // the threshold at which they were pruned
 

@@ -50,16 +50,20 @@ func (q *scanning) maxBetter() float64 {
 // the look. It ends after the last panel, if the norms of all later atoms are too small, or
 // if the query goes dense.
 func (q *scanning) endScan(panels int) bool {
-	end := q.NextPanel >= panels || q.ScoreCapFrom(q.NextPanel) < q.Tau
-	crowds := !end && q.crowds()
+	end := q.NextPanel >= panels || q.ScoreCapFrom(q.NextPanel) < q.scanTau()
+	if end && q.begun && q.raisesByLowers() && !q.raiseByListed() {
+		q.repeat()
+		return true
+	}
+	crowds := end == q.raisesByLowers() && q.crowds() // their threshold is made at the end
 	if end || crowds {
 		q.PruneArms()
 	}
 	switch {
-	case end:
-		q.Phase = arms.Listed
 	case crowds && q.crowds():
 		q.Phase = arms.Crowded
+	case end:
+		q.Phase, q.Expected = arms.Listed, math.Inf(-1)
 	default:
 		return false
 	}
@@ -77,8 +81,8 @@ func (q *scanning) record() {
 		return
 	}
 	kept := len(q.List.IDs) + q.passed
-	q.CountCodes(q.bound.AtomBytes, q.codesRead)
-	q.AddReport(q.bound.Look, q.seen, q.codesRead-q.seen, kept)
+	q.CountCodes(q.bound.AtomBytes, q.again+q.codesRead)
+	q.AddReport(q.bound.Look, q.seen, q.again+q.codesRead-q.seen, kept)
 	if q.bound.Random() {
 		if kept < q.listedBefore+q.seen {
 			q.NoteRandomDrop()

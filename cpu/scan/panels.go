@@ -100,7 +100,7 @@ func concatenate(s *topk.Entries, workers []worker, k int) {
 func (w *scratch) setThresholds(qs []*scanning) {
 	w.taus = topk.Grow(w.taus, len(qs))
 	for k, q := range qs {
-		w.taus[k] = q.Tau
+		w.taus[k] = q.scanTau()
 	}
 }
 
@@ -117,19 +117,8 @@ func cutBelow(tau, rounding float64) float32 {
 func (x *Run) scanPanels(ctx context.Context, worker *worker, t *looks.Compiled, qs []*scanning) error {
 	w := worker.w
 	w.passed.reset(len(qs), len(worker.panels)*arms.PanelAtoms)
-	w.tests, w.masks = topk.Grow(w.tests, len(qs)), topk.Grow(w.masks, len(qs))
-	w.values, w.slacks = topk.Grow(w.values, arms.PanelAtoms*len(qs)), topk.Grow(w.slacks, len(qs))
-	allAllowed := true
-	for k, q := range qs {
-		w.tests[k] = q.test
-		allAllowed = allAllowed && q.allAllowed
-	}
-	// Queries that have ended their scan leave gaps between the codes of the others.
-	stride := t.AtomBytes
-	codes := qs[0].codes
-	if len(qs) > 1 {
-		codes = w.gatherCodes(qs, stride)
-	}
+	codes := w.beginPanels(qs, t.AtomBytes)
+	allAllowed := !slices.ContainsFunc(qs, func(q *scanning) bool { return !q.allAllowed })
 	for left := worker.panels; len(left) > 0 && !worker.piece.Ended(); {
 		// Panels of one strip share the bound of rounding.
 		number, n := left[0]/looks.StripPanels, 1
@@ -147,8 +136,7 @@ func (x *Run) scanPanels(ctx context.Context, worker *worker, t *looks.Compiled,
 			w.slacks[k] = collection.Upward(rounding)
 			w.tests[k].Cut = cutBelow(w.taus[k], rounding)
 		}
-		// For a single query, Rows8 takes less than ScanRows, which multiplies as if there were four.
-		byRows := len(qs) == 1 && t.Signs == nil && t.Look.To > x.C.PanelWidth
+		byRows := x.byRows(t, qs)
 		if byRows {
 			x.sumPanelRows(w, codes, t.Look.To, panels)
 		}
@@ -160,7 +148,7 @@ func (x *Run) scanPanels(ctx context.Context, worker *worker, t *looks.Compiled,
 				sums := w.sums8[at*arms.PanelAtoms:]
 				w.masks[0] = x.r.Kernels.Test(sums[:min(arms.PanelAtoms, len(sums))], x.panelTerms(w, t, lo), &w.tests[0], w.values)
 			} else {
-				x.scanPanel(w, t, codes, stride, lo)
+				x.scanPanel(w, t, codes, t.AtomBytes, lo)
 			}
 			if !allAllowed || x.C.N-lo*arms.PanelAtoms < arms.PanelAtoms {
 				for k, q := range qs {
@@ -173,6 +161,26 @@ func (x *Run) scanPanels(ctx context.Context, worker *worker, t *looks.Compiled,
 		}
 	}
 	return nil
+}
+
+// byRows reports whether look t sums the products of rows as they lie: for a single query, Rows8 takes less than ScanRows, which
+// multiplies as if there were four.
+func (x *Run) byRows(t *looks.Compiled, qs []*scanning) bool {
+	return len(qs) == 1 && t.Signs == nil && t.Look.To > x.C.PanelWidth
+}
+
+// beginPanels prepares the scratch for testing the atoms of panels for queries, and returns their codes, so many bytes each.
+func (w *scratch) beginPanels(qs []*scanning, stride int) (codes []int8) {
+	w.tests, w.masks = topk.Grow(w.tests, len(qs)), topk.Grow(w.masks, len(qs))
+	w.values, w.slacks = topk.Grow(w.values, arms.PanelAtoms*len(qs)), topk.Grow(w.slacks, len(qs))
+	for k, q := range qs {
+		w.tests[k] = q.test
+	}
+	if len(qs) == 1 {
+		return qs[0].codes
+	}
+	// Queries that have ended their scan leave gaps between the codes of the others.
+	return w.gatherCodes(qs, stride)
 }
 
 // scanPanel tests the atoms of panel p for all queries and sets w.masks and w.values.

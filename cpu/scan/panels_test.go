@@ -103,3 +103,22 @@ func TestExpectedBytes(t *testing.T) {
 		}
 	}
 }
+
+// TestOpenBoundOfExpected: while a look that expects a threshold has not ended, the atoms that it has passed over are bounded by
+// that threshold.
+func TestOpenBoundOfExpected(t *testing.T) {
+	const n = 300
+	q := filtered(t, n, []*backend.Filter{nil}).Query(0)
+	q.NextPanel = q.C.PanelCount()
+	if left, most := q.CountOpen(); left != 0 || !math.IsInf(most, -1) {
+		t.Fatalf("all atoms are seen: %d are open, up to %g", left, most)
+	}
+	q.Expected = 7
+	if _, most := q.CountOpen(); most != 7 {
+		t.Errorf("the threshold is expected at 7: open atoms are bounded by %g", most)
+	}
+	q.Tau = 8
+	if _, most := q.CountOpen(); !math.IsInf(most, -1) {
+		t.Errorf("the threshold is 8: open atoms are bounded by %g", most)
+	}
+}

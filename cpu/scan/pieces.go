@@ -54,9 +54,23 @@ func (x *Run) scanHelped(ctx context.Context, t *looks.Compiled, j int) error {
 	defer x.r.putScratch(w)
 	qs := x.newScans(w, t, []int{j})
 	q, panels := qs[0], x.C.PanelCount()
+	if err := x.expectThresholds(ctx, w, t, qs); err != nil {
+		q.stop()
+		return err
+	}
 	if !q.beginScan(w, panels) {
 		return nil
 	}
+	for {
+		if err := x.scanPieces(ctx, w, t, qs); err != nil || q.Phase != arms.Unscanned {
+			return err
+		}
+	}
+}
+
+// scanPieces takes a scan that has begun to its end, together with helpers.
+func (x *Run) scanPieces(ctx context.Context, w *scratch, t *looks.Compiled, qs []*scanning) error {
+	q, panels := qs[0], x.C.PanelCount()
 	first, toScan := minChunk(t.Look), x.panelsToScan(qs)
 	ends := pieceEnds(first, q.NextPanel, panels)
 	start := func(i int) int { // the first panel of piece i, if there is one
@@ -70,7 +84,7 @@ func (x *Run) scanHelped(ctx context.Context, t *looks.Compiled, j int) error {
 		x.pieces = &pieces{}
 	}
 	h, p := x.r.Helpers, x.pieces
-	p.tau.Store(math.Float64bits(q.Tau))
+	p.tau.Store(math.Float64bits(q.scanTau()))
 	p.scan.Start(x.r.Crew, len(ends), func(base *threads.Scratch, i int) {
 		w := scratchOf(base)
 		lo := from
@@ -107,14 +121,14 @@ func (x *Run) scanHelped(ctx context.Context, t *looks.Compiled, j int) error {
 			n, _ := slices.BinarySearch(rest.IDs, uint32(hi*arms.PanelAtoms))
 			passed := topk.Entries{IDs: rest.IDs[:n:n], Bounds: rest.Bounds[:n:n]}
 			rest = topk.Entries{IDs: rest.IDs[n:], Bounds: rest.Bounds[n:]}
-			if list.tau < q.Tau {
+			if list.tau < q.scanTau() {
 				passed.Truncate(q.Kern.Select(passed.IDs, passed.Bounds, passed.IDs, passed.Bounds, q.Tau32(), float32(math.Inf(1))))
 			}
 			if !q.endChunk(w, hi, panelsBetween(toScan, lo, hi), passed) {
 				return nil
 			}
-			p.tau.Store(math.Float64bits(q.Tau))
-			for opened < min(len(ends), i+threads.Ring) && start(opened) <= maxAhead*q.NextPanel && q.ScoreCapFrom(start(opened)) >= q.Tau {
+			p.tau.Store(math.Float64bits(q.scanTau()))
+			for opened < min(len(ends), i+threads.Ring) && start(opened) <= maxAhead*q.NextPanel && q.ScoreCapFrom(start(opened)) >= q.scanTau() {
 				opened++
 			}
 			p.scan.Open(opened)

@@ -34,7 +34,8 @@ func (r *Panels) panels() []uint32 {
 // Query is a query as first looks know it.
 type Query struct {
 	*revisit.Query
-	lowers  lowers
+	lowers  []float32 // memory for lower bounds
+	raised  bool      // they have raised the threshold
 	stopped *scanning // a look that a context stopped and that can be resumed
 }
 
@@ -58,9 +59,7 @@ func (x *Run) Reset() {
 	}
 	x.queries = x.queries[:m]
 	for j := range x.queries {
-		lowers := x.queries[j].lowers // whose memory is reused
-		lowers.reset()
-		x.queries[j] = Query{Query: x.later.Query(j), lowers: lowers}
+		x.queries[j] = Query{Query: x.later.Query(j), lowers: x.queries[j].lowers}
 	}
 }
 
@@ -80,6 +79,7 @@ type scratch struct {
 	slacks    []float32 // bound of the rounding in a strip, for each query
 	taus      []float64 // thresholds that the scan of panels compares with, for each query
 	values    []float32
+	sample    []float32 // lower bounds of sampled atoms, for each query
 	passed    chunkLists
 	hidden    []uint64 // bits of the hidden atoms of a chunk
 

@@ -110,6 +110,10 @@ type scanning struct {
 	above        int  // atoms seen whose estimate is above the ceiling
 	hiddenPassed int  // hidden atoms seen that passed the look
 	passed       int  // arms seen that are candidates: their whole row was read, or they were scored
+	from         int  // the first panel of the look
+	sampled      int  // allowed atoms of the sample for the expected threshold
+	repeats      bool // the scan is taken again, or will be
+	again        int  // atoms whose codes were read before that
 }
 
 // scanQueries scans all panels for queries js together, chunk by chunk, on the given number
@@ -122,6 +126,24 @@ func (x *Run) scanQueries(ctx context.Context, t *looks.Compiled, js []int, thre
 	}
 	w := workers[0].w
 	waiting := x.newScans(w, t, js)
+	if err := x.expectThresholds(ctx, w, t, waiting); err != nil {
+		for _, q := range waiting {
+			q.stop()
+		}
+		return err
+	}
+	for len(waiting) > 0 {
+		var err error
+		if waiting, err = x.scanOnce(ctx, workers, t, waiting); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scanOnce takes scans that are waiting to their ends, and returns those to be taken again.
+func (x *Run) scanOnce(ctx context.Context, workers []worker, t *looks.Compiled, waiting []*scanning) (again []*scanning, err error) {
+	w, threads, all := workers[0].w, len(workers), len(waiting)
 	slices.SortStableFunc(waiting, func(a, b *scanning) int { return a.NextPanel - b.NextPanel })
 	panels := x.C.PanelCount()
 	toScan := x.panelsToScan(waiting)
@@ -146,15 +168,15 @@ func (x *Run) scanQueries(ctx context.Context, t *looks.Compiled, js []int, thre
 		end, _ := slices.BinarySearch(toScan, uint32(hi))
 		chunk := toScan[:end]
 		n := max(1, min(threads, end, 1+end*arms.PanelAtoms*t.AtomBytes*len(qs)/splitBytes))
-		err := x.r.Checkpoint(ctx, len(js))
+		err := x.r.Checkpoint(ctx, all)
 		if err == nil {
 			err = x.scanChunk(ctx, workers[:n], t, qs, chunk)
 		}
 		if err != nil {
-			for _, q := range slices.Concat(qs, waiting) {
+			for _, q := range slices.Concat(qs, waiting, again) {
 				q.stop()
 			}
-			return err
+			return nil, err
 		}
 		live := qs[:0]
 		for k, q := range qs {
@@ -163,20 +185,22 @@ func (x *Run) scanQueries(ctx context.Context, t *looks.Compiled, js []int, thre
 				concatenate(&merged, workers[:n], k)
 				passed = merged
 			}
-			if err := x.r.Spend(ctx, w.Scratch.Scratch, len(passed.IDs), len(js)); err != nil { // some of which are scored
-				for _, q := range slices.Concat(live, qs[k:], waiting) {
+			if err := x.r.Spend(ctx, w.Scratch.Scratch, len(passed.IDs), all); err != nil { // some of which are scored
+				for _, q := range slices.Concat(live, qs[k:], waiting, again) {
 					q.stop()
 				}
-				return err
+				return nil, err
 			}
 			if q.endChunk(w, hi, chunk, passed) {
 				live = append(live, q)
+			} else if q.Phase == arms.Unscanned {
+				again = append(again, q)
 			}
 		}
 		qs = live
 		lo, toScan = hi, toScan[end:]
 	}
-	return nil
+	return again, nil
 }
 
 // beginScan begins the query's scan, of which nothing is left if no look may see an atom, and reports
@@ -205,7 +229,8 @@ func (q *scanning) endChunk(w *scratch, hi int, scanned []uint32, passed topk.En
 	before := q.seen
 	q.countChunk(lo, hi, scanned, hidden)
 	if q.raisesByLowers() {
-		q.takeLowers(passed, hi >= q.C.PanelCount())
+		q.begun, q.weak = true, 0
+		q.List.Append(passed)
 	} else {
 		q.takeChunk(w, source, passed, strip, q.seen-before)
 	}
@@ -221,9 +246,10 @@ func (x *Run) newScans(w *scratch, t *looks.Compiled, js []int) []*scanning {
 		s := &x.queries[j]
 		q := &all[k]
 		*q = scanning{Query: s, codes: w.codes[k*width : (k+1)*width], listedBefore: len(s.List.IDs),
-			allAllowed: s.AllowsAll(), allowedBits: s.filterBits()}
+			allAllowed: s.AllowsAll(), allowedBits: s.filterBits(), from: s.NextPanel}
 		if stopped := s.stopped; stopped != nil && stopped.bound.Look == t.Look {
 			q.listedBefore, q.seen, q.codesRead, q.passed, q.begun, q.tied, q.above, q.hiddenPassed, s.stopped = stopped.listedBefore, stopped.seen, stopped.codesRead, stopped.passed, stopped.begun, stopped.tied, stopped.above, stopped.hiddenPassed, nil
+			q.from, q.repeats, q.again = stopped.from, stopped.repeats, stopped.again
 		}
 		q.hiddenBefore, _ = slices.BinarySearch(s.Hidden, uint32(s.NextPanel*arms.PanelAtoms))
 		var steps looks.Steps

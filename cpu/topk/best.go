@@ -22,6 +22,7 @@ type Best struct {
 	least   Scored // the k-th best
 	ordered bool   // the entries are a heap, or in buckets
 	buckets buckets
+	sorted  int // so many entries, if there are no others, are best first
 }
 
 // Reset empties t, for the k best of what is pushed from now on; all for k = 0.
@@ -34,7 +35,7 @@ func (t *Best) Reset(k int) {
 }
 
 // unrank forgets which entry is the worst.
-func (t *Best) unrank() { t.ranked, t.ordered = false, false }
+func (t *Best) unrank() { t.ranked, t.ordered, t.sorted = false, false, 0 }
 
 // All returns the atoms kept, in any order; t owns the slice.
 func (t *Best) All() []Scored { return t.entries }
@@ -70,11 +71,16 @@ func (t *Best) Append(x Scored) { t.entries = append(t.entries, x) }
 
 // DropWorse drops all entries but the k best, after append.
 func (t *Best) DropWorse(w *Sorter) {
+	before := t.sorted
 	t.unrank()
 	if t.k > 0 && len(t.entries) > t.k {
-		w.Sort(t.entries)
+		if before == t.k {
+			w.merge(t.entries, before)
+		} else {
+			w.Sort(t.entries)
+		}
 		t.entries = t.entries[:t.k]
-		t.ranked, t.least = true, t.entries[t.k-1]
+		t.ranked, t.least, t.sorted = true, t.entries[t.k-1], t.k
 	}
 }
 
@@ -90,6 +96,7 @@ func (t *Best) rank() {
 
 // replaceWorst replaces the worst of k entries by x, which ranks before it.
 func (t *Best) replaceWorst(x Scored) {
+	t.sorted = 0
 	if !t.ordered {
 		t.order()
 	}
@@ -177,7 +184,9 @@ func (t *Best) Release() []Scored {
 // Sorted sorts the entries in place, best first, and returns them. Nothing can be pushed
 // afterwards.
 func (t *Best) Sorted(w *Sorter) []Scored {
+	if t.sorted < len(t.entries) {
+		w.Sort(t.entries)
+	}
 	t.unrank()
-	w.Sort(t.entries)
 	return t.entries
 }

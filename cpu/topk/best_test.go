@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"thresher/simd"
 )
 
 // scoreLaws make the scores of tests: the i-th of n from r.
@@ -149,6 +151,35 @@ func TestTopTakes(t *testing.T) {
 					want = want[:min(k, n)]
 				}
 				if !slices.Equal(got.Sorted(&Sorter{}), want) {
+					t.Fatalf("other atoms than the %d best of %d", k, n)
+				}
+			})
+		})
+	}
+}
+
+// TestDropWorse: scores that are appended in rounds, worse ones dropped after each, leave the k best.
+func TestDropWorse(t *testing.T) {
+	for name, law := range scoreLaws {
+		t.Run(name, func(t *testing.T) {
+			w := &Sorter{Kern: simd.Best()}
+			rapid.Check(t, func(t *rapid.T) {
+				n, k := rapid.IntRange(1, 2000).Draw(t, "n"), rapid.IntRange(1, 1500).Draw(t, "k")
+				all := drawScored(law, rapid.Uint64().Draw(t, "seed"), n)
+				var got Best
+				got.Reset(k)
+				for list := range slices.Chunk(all, rapid.IntRange(1, n).Draw(t, "round")) {
+					for _, a := range list {
+						if got.Full() && a.Row%7 == 3 {
+							got.Push(a)
+						} else {
+							got.Append(a)
+						}
+					}
+					got.DropWorse(w)
+				}
+				want := slices.SortedFunc(slices.Values(all), byRank)
+				if !slices.Equal(got.Sorted(w), want[:min(k, n)]) {
 					t.Fatalf("other atoms than the %d best of %d", k, n)
 				}
 			})

@@ -55,6 +55,12 @@ func (s *Entries) AppendSelected(kern simd.Kernels, from Entries, lo, hi float32
 	s.Truncate(n + kern.Select(s.IDs[n:all], s.Bounds[n:all], from.IDs, from.Bounds, lo, hi))
 }
 
+// Append appends all entries of more.
+func (s *Entries) Append(more Entries) {
+	s.Reserve(len(more.IDs))
+	s.IDs, s.Bounds = append(s.IDs, more.IDs...), append(s.Bounds, more.Bounds...)
+}
+
 // DropFirst drops the first n entries.
 func (s *Entries) DropFirst(n int) {
 	copy(s.Bounds, s.Bounds[n:])

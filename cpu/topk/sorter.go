@@ -14,6 +14,7 @@ type Sorter struct {
 	Kern         simd.Kernels
 	keys         [simd.MaxKeys]uint64
 	sorted, arms []Scored
+	merged       []Scored
 }
 
 const (
@@ -32,6 +33,33 @@ func (s *Sorter) Sort(a []Scored) {
 	}
 	s.sorted = Grow(s.sorted, len(a))
 	s.sortInto(a, s.sorted)
+}
+
+// merge sorts a, whose first n are sorted, without those of the others that rank behind them: as many of a are left undefined at its end.
+func (s *Sorter) merge(a []Scored, n int) {
+	more := a[n:]
+	kept := 0
+	for _, x := range more {
+		if ranksBefore(x, a[n-1]) {
+			more[kept] = x
+			kept++
+		}
+	}
+	if kept == 0 {
+		return
+	}
+	s.merged = append(s.merged[:0], more[:kept]...)
+	s.Sort(s.merged)
+	at := n - 1 // from behind; as many of the first n as there are others fall out
+	for to, k := n+kept-1, kept-1; k >= 0; to-- {
+		if at >= 0 && ranksBefore(s.merged[k], a[at]) {
+			a[to] = a[at]
+			at--
+		} else {
+			a[to] = s.merged[k]
+			k--
+		}
+	}
 }
 
 // sortByKeys sorts a few atoms by a kernel: their keys, whose last bits are replaced by the atoms' places

@@ -1,0 +1,43 @@
+package plan
+
+import (
+	"math"
+
+	"thresher/backend"
+	"thresher/collection"
+)
+
+// A first look at whole rows makes its threshold of its own lower bounds, once, and lists only what reaches the threshold
+// that a sample of its panels lets expect (cpu/scan/lowerbounds.go).
+const (
+	// minOwn is the least k for which queries then score rows together.
+	minOwn = 64
+	// ownVisits is the cost of an arm that such a look lists, beside listing it, and lastOwnVisits that of an atom of
+	// an answer that is scored together, beside answerVisits, as multiples of Costs.Visit. Measured .2 and .4.
+	ownVisits, lastOwnVisits = .2, .5
+)
+
+// raisesByOwn reports whether lower bounds of a ladder's first look raise thresholds: it reads whole rows,
+// so that nothing else is read for them.
+func (p *problem) raisesByOwn(l ladder) bool {
+	return p.k > 0 && l.source == backend.LowerBound && len(l.stages) > 0 && p.fullWidth(l.stages[0])
+}
+
+// ownTogether reports whether queries score all rows of a ladder together, because its first look's own bounds raise
+// thresholds.
+func (p *problem) ownTogether(l ladder) bool {
+	return p.raisesByOwn(l) && p.k >= minOwn && p.queries != 1
+}
+
+// forecastOwn adds to a forecast what a ladder's first look takes whose own bounds raise thresholds: reading the sample twice,
+// and the arms that reach the expected threshold.
+func (p *problem) forecastOwn(f *forecast, l ladder, rank, widening float64) {
+	listed := 1.
+	if panels := backend.SampledPanels(p.panels); panels > 0 {
+		f.scan *= 1 + float64(panels)/float64(p.panels)
+		wanted := float64(p.k) * float64(panels*collection.PanelAtoms) / float64(p.atoms)
+		listed = p.shareKept(l, 0, min(rank+math.Log(backend.SampledRank(wanted)/wanted), math.Log(float64(p.atoms))), widening)
+	}
+	f.list = p.costs.List * listed
+	f.tighten = ownVisits * p.costs.Visit * listed
+}
