@@ -31,7 +31,7 @@ var knows = map[string][]string{
 	"choice/serve":             {"choice/serve/slates", "choice/serve/tournaments", "service/api", "service/backup", "service/catalog", "service/extension", "service/metrics", "service/problem", "store"},
 	"service/jsonbody":         {"service/problem", "dataset"},
 	"service":                  {"columns", "service/api", "service/extension", "service/backup", "service/offline", "service/catalog", "service/fair", "service/files", "service/jsonbody", "service/metrics", "service/trace", "service/oip", "service/problem", "service/web", "service/wire", "tasks", "verify", "batch", "collection", "dataset", "internal/overdue", "store"},
-	"service/offline":          {"service/api", "service/catalog", "service/files", "service/jsonbody", "service/problem", "service/wire", "jobs", "tasks", "batch", "collection", "dataset", "internal/plaintext", "store"},
+	"service/offline":          {"columns", "service/api", "service/catalog", "service/files", "service/jsonbody", "service/problem", "service/wire", "jobs", "tasks", "batch", "collection", "dataset", "internal/plaintext", "store"},
 	"service/catalog":          {"columns", "service/api", "service/files", "service/problem", "segments", "segments/folder", "batch", "backend", "collection", "dataset", "store"},
 	"service/client":           {"service/api"},
 	"service/files":            {"service/api", "service/problem", "store"},

@@ -160,6 +160,67 @@ def test_a_bad_file_leaves_nothing(tab: Tab, server: Server, tmp_path: Path) -> 
     expect(page.locator(".collection")).to_have_count(1)
 
 
+def test_ids_that_no_path_can_end_in(tab: Tab, server: Server) -> None:
+    body = json.dumps({"source": {"vectors": [[1, 0], [0.9, 0.1], [0, 1]], "ids": [".", "..", "c"]}}).encode()
+    server.send("/v1/collections/dots?wait=true&metric=ip", body, "application/json", "PUT")
+    try:
+        page = tab.open(server)
+        page.locator(".collection", has_text="dots").click()
+        for text, found in ((".", ["..", "c"]), ("..", [".", "c"])):
+            page.locator("#query").fill(text)
+            page.get_by_role("button", name="Search", exact=True).click()
+            expect(page.locator("#rows .id")).to_have_text(found)
+    finally:
+        server.send("/v1/collections/dots", method="DELETE")
+
+
+@pytest.mark.parametrize("tab", [(320, "dark"), (390, "light"), (1280, "dark")], indirect=True, ids=str)
+def test_several_files_are_told_apart(tab: Tab, server: Server, tmp_path: Path) -> None:
+    (tmp_path / "films.csv").write_text(FILMS)
+    (tmp_path / "more.csv").write_text(FILMS.replace("Alien", "Ran"))
+    (tmp_path / "asked.csv").write_text("0.0,1.0\n1,0\n")
+    for name, of in (("found", "a"), ("unknown", "nobody")):
+        lines = [{"query": 0, "ids": ["b"]}, {"query": 1, "ids": [of]}]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    page = tab.open(server)
+    drop(page, tmp_path / "films.csv", tmp_path / "more.csv")  # two tables: one collection, of the one that is chosen
+    expect(page.locator("#which-file")).to_contain_text("the others are left out")
+    expect(page.locator("#intake-name")).to_have_value("films")
+    page.locator("#intake-table").select_option(label="more.csv")
+    expect(page.locator("#intake-name")).to_have_value("more")
+    tab.shot(f"files-{page.viewport_size['width']}")
+    faults = Axe().run(page)
+    assert faults.violations_count == 0, faults.generate_report()
+    make(page, "more")
+    expect(page.locator("#data-news")).to_contain_text("more has 3 rows")
+    expect(page.locator("#rows .columns", has_text="Ran").or_(page.locator("#rows .columns", has_text="Heat"))).not_to_have_count(0)
+    page.locator(".collection", has_text="more").click()
+    drop(page, tmp_path / "unknown.jsonl", tmp_path / "films.csv")  # answers before a table, whose name a collection gets
+    expect(page.locator("[name=use]:checked")).to_have_value("recall")
+    page.locator("[name=use][value=collection]").check()
+    expect(page.locator("#intake-name")).to_have_value("films")
+    page.get_by_role("button", name="Close").click()
+    drop(page, tmp_path / "unknown.jsonl", tmp_path / "asked.csv")
+    page.get_by_role("button", name="Go", exact=True).click()
+    expect(page.locator("#intake-problem")).to_contain_text(re.compile(r"asked\.csv: .*header=no makes it a row"))
+    page.locator("#intake-header").select_option("no")
+    page.get_by_role("button", name="Go", exact=True).click()
+    expect(page.locator("#intake-problem")).to_contain_text(re.compile(r"unknown\.jsonl: answer 1 .*nobody"))
+    settle(page)
+    tab.shot(f"unknown-{page.viewport_size['width']}")
+    faults = Axe().run(page)
+    assert faults.violations_count == 0, faults.generate_report()
+    assert page.evaluate("document.documentElement.scrollWidth") <= page.evaluate("innerWidth")
+    page.get_by_role("button", name="Close").click()
+    drop(page, tmp_path / "found.jsonl", tmp_path / "asked.csv")
+    expect(page.locator("#intake-header")).to_have_value("")
+    page.locator("#intake-header").select_option("no")
+    page.get_by_role("button", name="Go", exact=True).click()
+    expect(page.locator("#intake-outcome")).to_contain_text("Recall 100%")
+    page.get_by_role("button", name="Close").click()
+    delete(page, "more")
+
+
 def test_slates_are_made_and_learned_from(tab: Tab, server: Server) -> None:
     vectors = [[0.9, 0.1], [0.1, 0.9], [0.8, 0.6]]
     films = {"vectors": vectors, "ids": ["alien", "heat", "ran"], "columns": {"title": ["Alien", "Heat", "Ran"]}}

@@ -29,8 +29,14 @@ func (s *Server) listRows(r *request, w http.ResponseWriter) error {
 	switch {
 	case named != nil && (r.params.Has("prefix") || r.params.Has("after") || r.params.Has("limit")):
 		return problem.New(problem.InvalidValue, "id names the rows, which prefix, after and limit do otherwise").In("id")
+	case named == nil && r.params.Has("vectors"):
+		return problem.New(problem.InvalidValue, "vectors are given of rows that id names").In("vectors")
 	case len(named) > problem.MaxPage:
 		return problem.New(problem.OverLimit, "%d ids, at most %d are accepted", len(named), problem.MaxPage).In("id").Within(problem.MaxPage)
+	}
+	vectors, err := r.params.parseBool("vectors")
+	if err != nil {
+		return err
 	}
 	v, err := s.catalog.Use(r.PathValue("name"), 0)
 	if err != nil {
@@ -51,6 +57,11 @@ func (s *Server) listRows(r *request, w http.ResponseWriter) error {
 		return err
 	}
 	described, whole := describeRows(v, rows)
+	for i := range described {
+		if vectors {
+			described[i].Vector = v.Given(rows[i])
+		}
+	}
 	page := api.Rows{Page: api.NewPage(described, more || !whole, func(row *api.Row) string { return row.ID.String() })}
 	page.Version, page.Writes = v.State()
 	w.Header().Set("Cache-Control", "no-store")

@@ -150,6 +150,19 @@ func TestListedColumns(t *testing.T) {
 	s.do("PUT", "/v1/collections/films/rows", strings.NewReader(`{"id":"e","year":2002,"lang":"ru","v":[4,0]}`+"\n"+`{"id":"f","year":2010,"v":[4,0]}`+"\n"), "Content-Type", "application/x-ndjson").want(200)
 	check("id=c&id=e&id=f", map[string]map[string]any{"c": c, "e": {"year": 2002., "lang": "ru"}, "f": {"year": 2010.}})
 	s.do("GET", "/v1/collections/films/rows?id=c&id=nobody", nil).problem(404, "unknown-row")
+	s.do("GET", "/v1/collections/films/rows?prefix=c&vectors=true", nil).problem(400, "invalid-value")
+	s.do("GET", "/v1/collections/films/rows?id=c&vectors=perhaps", nil).problem(400, "invalid-value")
+	s.do("PUT", "/v1/collections/dots?wait&metric=ip", `{"source":{"vectors":[[1,0.5],[0.1,1]],"ids":[".",".."]}}`, "Content-Type", jsonType).want(201)
+	var dots api.Rows
+	s.do("GET", "/v1/collections/dots/rows?id=..&id=.&vectors=true", nil).want(200).into(&dots)
+	if len(dots.Data) != 2 || dots.Data[0].ID.String() != ".." || !slices.Equal(dots.Data[0].Vector, []float64{float64(float32(0.1)), 1}) || !slices.Equal(dots.Data[1].Vector, []float64{1, 0.5}) {
+		t.Errorf("ids that no path can end in: %+v", dots.Data)
+	}
+	dots = api.Rows{}
+	s.do("GET", "/v1/collections/dots/rows?id=.", nil).want(200).into(&dots)
+	if len(dots.Data) != 1 || dots.Data[0].Vector != nil {
+		t.Errorf("vectors that were not asked for: %+v", dots.Data)
+	}
 	s.do("GET", "/v1/collections/films/rows?id=c&prefix=c", nil).problem(400, "invalid-value")
 	s.do("GET", "/v1/collections/films/rows?limit=101", nil).problem(400, "invalid-value")
 	s.do("GET", "/v1/collections/films/rows?"+strings.Repeat("id=c&", 101), nil).problem(400, "over-limit")

@@ -274,7 +274,7 @@ func (c *comparison) cost(j int, a *batch.Answer) int { return (len(a.IDs) + len
 func (c *comparison) explain(err error) error {
 	var of *tasks.AnswersError
 	if errors.As(err, &of) {
-		return problem.New(problem.InvalidValue, "%v", err).In("answers").Within(c.v.Metric().String())
+		return c.Wrong("%v", err).Within(c.v.Metric().String())
 	}
 	return err
 }

@@ -41,7 +41,7 @@ func (s *Server) routes() []route {
 		{method: post, pattern: collection + "/rows", scope: write, handle: s.appendRows, params: append(sourceParams(), "wait")},
 		{method: put, pattern: collection + "/rows", scope: write, handle: s.putRows, params: append(sourceParams(), "wait")},
 		{method: del, pattern: collection + "/rows", scope: write, handle: s.deleteRows, params: []string{"ids", "filter", "wait"}},
-		{method: get, pattern: collection + "/rows", scope: read, handle: s.listRows, params: []string{"prefix", "id", "after", "limit"}},
+		{method: get, pattern: collection + "/rows", scope: read, handle: s.listRows, params: []string{"prefix", "id", "vectors", "after", "limit"}},
 		{method: get, pattern: collection + "/rows/{id}", scope: read, handle: s.getRow},
 
 		{method: post, pattern: "/v1/files", scope: write, handle: s.postFile},

@@ -128,7 +128,7 @@ func (p parameters) none() error {
 
 // limitsOf returns what a body may ask for of a version, nil for any.
 func (s *Server) limitsOf(v *catalog.Version) wire.Limits {
-	l := wire.Limits{Queries: s.o.Limits.Queries, K: s.o.Limits.K, Listed: s.o.Limits.Listed}
+	l := wire.Limits{Queries: s.o.Limits.Queries, K: s.o.Limits.K, Listed: s.o.Limits.Listed, Budget: s.o.Limits.reading()}
 	if v != nil {
 		l.Origin, l.Float64 = v.QueryOrigin(), v.Float64()
 		l.IDs = 2*v.Len() + minListed // some may be there twice

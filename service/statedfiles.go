@@ -14,37 +14,38 @@ import (
 
 // statedFiles opens the stored files of queries and answers that a request names, within the memory of its body.
 func (s *Server) statedFiles(r *request, in *input) wire.StatedFiles {
-	return func(queries, answers string, read *dataset.Options) (vectors dataset.Reader, results dataset.ResultReader, err error) {
-		read.Budget = s.o.Limits.reading()
+	return func(queries, answers string, read *dataset.Options) (opened wire.OpenedFiles, err error) {
+		read.Budget, read.DenseLimit = s.o.Limits.reading(), s.o.Limits.Dense
+		read.Words = dataset.Words{Column: "column", Header: "header", DenseLimit: "the setting dense_limit"}
 		if queries != "" {
-			err = s.readStored(r, in, queries, "queries_file_id", func(path string) (err error) {
-				vectors, err = dataset.Open(path, read)
+			err = s.readStored(r, in, queries, "queries_file_id", func(path, _ string) (err error) {
+				opened.Queries, err = dataset.Open(path, read)
 				return err
 			})
 			if err == nil {
-				err = s.reserveQueries(in, vectors)
+				err = s.reserveQueries(in, opened.Queries)
 			}
 		}
 		if err != nil || answers == "" {
-			return vectors, nil, err
+			return opened, err
 		}
 		known := &dataset.Queries{
 			Len: func() (int64, error) {
-				if vectors == nil {
+				if opened.Queries == nil {
 					return 0, errors.New("answers of this form need queries_file_id")
 				}
-				return vectors.Len(), nil
+				return opened.Queries.Len(), nil
 			},
 			IDs: func() (*dataset.IDs, error) { return nil, nil },
 		}
-		err = s.readStored(r, in, answers, "answers_file_id", func(path string) error {
-			opened, err := dataset.OpenResultsOf(path, read.Budget, known)
+		err = s.readStored(r, in, answers, "answers_file_id", func(path, name string) error {
+			results, err := dataset.OpenResultsOf(path, read.Budget, known)
 			if err == nil {
-				results = storedResults{opened, path}
+				opened.Answers, opened.AnswersName = storedResults{results, path, name}, name
 			}
 			return err
 		})
-		return vectors, results, err
+		return opened, err
 	}
 }
 
@@ -62,22 +63,22 @@ func (s *Server) reserveQueries(in *input, of dataset.Reader) error {
 	return in.reserve(need)
 }
 
-// storedResults are answers of a stored file, whose path errors do not name: the field does.
+// storedResults are answers of a stored file, which errors call by the name that it was sent with.
 type storedResults struct {
 	dataset.ResultReader
-	path string
+	path, name string
 }
 
 func (r storedResults) Next() (dataset.Result, error) {
 	a, err := r.ResultReader.Next()
 	if of := (*dataset.Error)(nil); errors.As(err, &of) {
-		of.File = strings.Replace(of.File, r.path, "the file", 1)
+		of.File = strings.Replace(of.File, r.path, r.name, 1)
 	}
 	return a, err
 }
 
-// readStored passes a stored file to open, under a path that says its format; field is what names it.
-func (s *Server) readStored(r *request, in *input, id, field string, open func(path string) error) error {
+// readStored passes a stored file to open, under a path that says its format, and by its name; field is what names it.
+func (s *Server) readStored(r *request, in *input, id, field string, open func(path, name string) error) error {
 	path, f, err := s.files.Path(id)
 	if err == nil && !s.maySee(r, f.Maker) {
 		err = files.Unknown(id)
@@ -105,7 +106,7 @@ func (s *Server) readStored(r *request, in *input, id, field string, open func(p
 	if err := os.Symlink(path, link); err != nil {
 		return err
 	}
-	if err := open(link); err != nil {
+	if err := open(link, f.Name); err != nil {
 		return problem.New(problem.Malformed, "%s", strings.ReplaceAll(err.Error(), link, f.Name)).In(field).Because(err)
 	}
 	return nil

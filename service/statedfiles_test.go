@@ -111,6 +111,46 @@ func TestStatedFiles(t *testing.T) {
 			t.Errorf("%s: field %q, %s", c.body, p.Field, p.Detail)
 		}
 	}
+
+	// What is wrong with a file names it as it was sent, and what decides has the API's name.
+	unknown := s.upload("unknown.jsonl", []byte(`{"query":0,"ids":[1]}`+"\n"+`{"query":1,"ids":[987654]}`+"\n"+`{"query":2,"ids":[1]}`+"\n"), "page")
+	few := s.upload("few.jsonl", []byte(`{"query":0,"ids":[1]}`+"\n"), "page")
+	empty := s.upload("empty.jsonl", []byte(`{"query":0,"ids":[]}`+"\n"+`{"query":1,"ids":[]}`+"\n"+`{"query":2,"ids":[]}`+"\n"), "page")
+	unclear := s.upload("unclear.csv", []byte("1.0,2.0,3.0,4.0,5.0,6.0,7.0,8.0"+"\n"+csv.String()), "page")
+	two := s.upload("two.csv", []byte("a,b\n\"[1,2]\",\"[3,4]\"\n"), "page")
+	withAnswers := func(id string) string { return fmt.Sprintf(`{"queries_file_id":%q,"answers_file_id":%q}`, asked, id) }
+	for _, c := range []struct{ body, field, says string }{
+		{withAnswers(unknown), "answers_file_id", "unknown.jsonl: answer 1 (0-based): "},
+		{withAnswers(few), "answers_file_id", "few.jsonl: there are 1 answers to 3 queries"},
+		{withAnswers(empty), "answers_file_id", "empty.jsonl: every answer is empty"},
+		{withAnswers(cut), "answers_file_id", "cut.jsonl: "},
+		{`{"queries_file_id":"` + unclear + `","answers":[[1],[1],[1]]}`, "queries_file_id", ": header=no makes it a row, header=yes a header"},
+		{`{"queries_file_id":"` + two + `","answers":[[1]]}`, "queries_file_id", "column names one"},
+		{`{"queries_file_id":"` + asked + `","header":"yes","answers":[[1]]}`, "queries_file_id", "header yes: format npy has no lines"},
+		{`{"queries":[[1,0,0,0,0,0,0,0]],"header":"yes","answers":[[1]]}`, "header", "there is no queries_file_id"},
+		{`{"queries_file_id":"` + asked + `","header":1,"answers":[[1]]}`, "header", "header"},
+	} {
+		a := s.do("POST", recallFilms, c.body)
+		var p refused
+		if a.into(&p); a.status < 400 || p.Field != c.field || !strings.Contains(p.Detail, c.says) || strings.Contains(p.Detail, "Options.") {
+			t.Errorf("%s: status %d, field %q, %s; wanted %q, %q", c.body, a.status, p.Field, p.Detail, c.field, c.says)
+		}
+	}
+	// Which of two readings a file has, and which column has the vectors.
+	table := "id,year,vector\n"
+	for j := range 3 {
+		table += fmt.Sprintf("%d,1990,%q\n", j, asJSON(t, queries[j*dim:(j+1)*dim]))
+	}
+	for name, c := range map[string][2]string{
+		"headed.csv": {"1.0,2.0,3.0,4.0,5.0,6.0,7.0,8.0" + "\n" + csv.String(), `,"header":"yes"`},
+		"table.csv":  {table, `,"column":"vector"`},
+	} {
+		var r api.Recall
+		s.do("POST", recallFilms, fmt.Sprintf(`{"queries_file_id":%q,"answers":[%s]%s}`, s.upload(name, []byte(c[0]), "page"), lists[1:], c[1])).want(200).into(&r)
+		if d := cmp.Diff(wanted, r, cmpopts.IgnoreFields(api.RecallReport{}, "TookMS")); d != "" {
+			t.Errorf("queries of %s: %s", name, d)
+		}
+	}
 }
 
 // TestStatedFilesAreTheMakers: a token that may only read sees no files of others.
@@ -153,5 +193,20 @@ func TestStatedFilesOfTooManyQueries(t *testing.T) {
 	}
 	if why := ask("q.npy.gz", rows.Bytes()); !strings.Contains(why, "2560 bytes") {
 		t.Error(why)
+	}
+}
+
+// TestClaimsOfMatricesNameTheSetting: what a body claims beyond a limit names the setting that sets it, and no option of Go.
+func TestClaimsOfMatricesNameTheSetting(t *testing.T) {
+	s := start(t, nil)
+	s.fill()
+	body := bytes.Replace(npy([]float32{1, 0}, 2), []byte("(1, 2), }      "), []byte("(1, 5000000), }"), 1)
+	if len(body) != len(npy([]float32{1, 0}, 2)) || !bytes.Contains(body, []byte("5000000")) {
+		t.Fatalf("%q claims nothing", body)
+	}
+	a := s.do("POST", "/v1/collections/films/search", body, "Content-Type", npyType)
+	var p refused
+	if a.into(&p); a.status != 400 || strings.Contains(p.Detail, "Options.") || !strings.Contains(p.Detail, "read_limit") {
+		t.Errorf("status %d, %s", a.status, p.Detail)
 	}
 }

@@ -79,7 +79,7 @@ func TestJobGoals(t *testing.T) {
 	if r.WantCode(t, cli.ExitWrong); !strings.Contains(r.Err, `f.csv: row 1 (0-based), column "only"`) {
 		t.Errorf("a filter of no column: %s", r.Err)
 	}
-	thresher(t, "job", "submit", write("g.csv", "x,y,z,w\n1,2,3,4\n"), "--collection", "films", "-k", "4", "--filter", "year > 1999").WantError(t, "search.filter", "year")
+	thresher(t, "job", "submit", write("g.csv", "x,y,z,w\n1,2,3,4\n"), "--collection", "films", "-k", "4", "--filter", "year > 1999").WantError(t, "filter: collection films has no columns")
 	before = files()
 	thresher(t, "job", "submit", queries, "--collection", "nobody", "--exclude", seen).WantCode(t, cli.ExitInput)
 	if after := files(); after != before || !strings.Contains(before, "seen.jsonl") {

@@ -103,6 +103,8 @@ type Row struct {
 	// Columns has the row's values of the columns of the collection that are not null: integers, floats, texts, booleans,
 	// RFC 3339 times or lists of texts.
 	Columns map[string]any `json:"columns,omitempty"`
+	// Vector has the row's values as they were sent, in a list of named rows that was asked for them.
+	Vector []float64 `json:"vector,omitempty"`
 }
 
 // Rows is a part of the list of a collection's rows.

@@ -10,6 +10,9 @@ type Stated struct {
 	// QueriesFileID and AnswersFileID are ids of stored files, of vectors and of answers to them, in place of Queries and Answers.
 	QueriesFileID string `json:"queries_file_id,omitempty"`
 	AnswersFileID string `json:"answers_file_id,omitempty"`
+	// Column and Header say how the file of the queries is read, as that of a collection.
+	Column string `json:"column,omitempty"`
+	Header string `json:"header,omitempty"`
 	// K is the number of atoms wanted; 0 means the length of the longest answer.
 	K      int     `json:"k,omitempty"`
 	Delta  float64 `json:"delta,omitempty"`

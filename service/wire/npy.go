@@ -93,7 +93,7 @@ const npyChunk = 1 << 20
 
 // readNPY reads all rows; memory grows with the rows that are present.
 func readNPY(body []byte, d *Draft) ([]float32, error) {
-	m, err := dataset.NewReader(bytes.NewReader(body), dataset.NPY, "body", &dataset.Options{OneRow: true, Origin: d.limits.Origin})
+	m, err := dataset.NewReader(bytes.NewReader(body), dataset.NPY, "body", &dataset.Options{OneRow: true, Origin: d.limits.Origin, Budget: d.limits.Budget})
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"thresher/batch"
 	"thresher/columns"
+	"thresher/dataset"
 	"thresher/dataset/jsonscan"
 	"thresher/service/problem"
 	"thresher/tasks"
@@ -22,6 +23,8 @@ type Limits struct {
 	Origin []float64
 	// Float64 says that queries are kept as they are given, in Search.Queries64; Origin is nil then.
 	Float64 bool
+	// Budget limits what matrices of bodies claim; nil is the default.
+	Budget *dataset.Budget
 	// Covers makes the search have a Digest, as if the body included covers.
 	Covers bool
 }

@@ -3,8 +3,10 @@ package wire
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"thresher/batch"
 	"thresher/dataset/jsonscan"
@@ -18,6 +20,7 @@ type Stated struct {
 	*Search
 	// Answers has one entry a query.
 	Answers []StatedAnswer
+	file    string // that the answers are of, "" for the body
 }
 
 // StatedAnswer is an answer that another program gave, best atom first.
@@ -53,7 +56,7 @@ func DecodeStated(body []byte, dim int, l Limits, encode Encoder, open StatedFil
 			}
 			next, err := st.read(d, body, at)
 			return next, inField(err, fieldAnswers)
-		case name == fieldQueriesFile, name == fieldAnswersFile:
+		case slices.Contains(fileFields(), name):
 			return named.note(d, name, body, at)
 		case slices.Contains(statedOptions(), name):
 			return d.Option(name, body, at)
@@ -163,7 +166,7 @@ func (st *Stated) complete(d *Draft) (err error) {
 		return problem.New(problem.InvalidValue, "answers is missing").In(fieldAnswers)
 	}
 	if len(st.Answers) != st.M {
-		return problem.New(problem.InvalidValue, "there are %d answers to %d queries; one a query is wanted", len(st.Answers), st.M).In(fieldAnswers).Within(st.M)
+		return st.Wrong("there are %d answers to %d queries; one a query is wanted", len(st.Answers), st.M).Within(st.M)
 	}
 	longest := 0
 	for j := range st.Answers {
@@ -171,10 +174,12 @@ func (st *Stated) complete(d *Draft) (err error) {
 	}
 	switch {
 	case longest == 0:
-		return problem.New(problem.InvalidValue, "every answer is empty").In(fieldAnswers)
+		return st.Wrong("every answer is empty")
 	case !d.seen["k"]:
 		if st.K, err = d.limits.CheckK(int64(longest)); err != nil {
-			return problem.New(problem.OverLimit, "the longest answer has %d vectors, at most %d are accepted", longest, d.limits.K).In(fieldAnswers).Within(d.limits.K)
+			p := st.Wrong("the longest answer has %d vectors, at most %d are accepted", longest, d.limits.K).Within(d.limits.K)
+			p.Kind = problem.OverLimit
+			return p
 		}
 	case st.K > longest:
 		return problem.New(problem.InvalidValue, "k is %d, and the longest answer has %d vectors", st.K, longest).In("k").Within(longest)
@@ -192,7 +197,7 @@ func (st *Stated) Rows(rows func(l *IDList, field string) ([]int64, error)) ([][
 	for j := range all {
 		var err error
 		if all[j], err = rows(&st.Answers[j].IDs, "ids"); err != nil {
-			return nil, ofAnswer(err, j)
+			return nil, st.ofAnswer(err, j)
 		}
 	}
 	return all, nil
@@ -205,6 +210,25 @@ func (st *Stated) Listed() int {
 		n += st.Answers[j].IDs.Len()
 	}
 	return n
+}
+
+// Wrong returns the problem of answers that are wrong, which names their file if they are of one.
+func (st *Stated) Wrong(format string, args ...any) *problem.Problem {
+	if st.file == "" {
+		return problem.New(problem.InvalidValue, format, args...).In(fieldAnswers)
+	}
+	return problem.New(problem.InvalidValue, "%s: "+format, append([]any{st.file}, args...)...).In(fieldAnswersFile)
+}
+
+// ofAnswer adds the number of the answer, and the file that it is of, to an error.
+func (st *Stated) ofAnswer(err error, j int) error {
+	if st.file == "" {
+		return ofAnswer(err, j)
+	}
+	p := *problem.Of(err)
+	p.Detail = fmt.Sprintf("%s: answer %d (0-based): %s", st.file, j, strings.TrimPrefix(p.Detail, "ids: "))
+	p.Field, p.Index = fieldAnswersFile, j
+	return &p
 }
 
 // ofAnswer adds the number of the answer to an error.

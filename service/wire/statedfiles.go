@@ -10,17 +10,43 @@ import (
 )
 
 // Members of a body that name stored files in place of queries and answers.
+// The latter two say how that of the queries is read.
 const (
 	fieldQueriesFile = "queries_file_id"
 	fieldAnswersFile = "answers_file_id"
+	fieldColumn      = "column"
+	fieldHeader      = "header"
 )
 
-// StatedFiles opens the files that a body names by their ids, "" for one that it does not name: a reader of vectors and one of
-// answers to them, nil for none. read is how vectors are read. Errors are of type *problem.Problem.
-type StatedFiles func(queries, answers string, read *dataset.Options) (dataset.Reader, dataset.ResultReader, error)
+// StatedFiles opens the files that a body names by their ids, "" for one that it does not name. read is how vectors are read.
+// Errors are of type *problem.Problem.
+type StatedFiles func(queries, answers string, read *dataset.Options) (OpenedFiles, error)
 
-// statedFiles are the files that a body names.
-type statedFiles struct{ queries, answers string }
+// OpenedFiles are the files that a body names: vectors and answers to them, nil for none, and what whoever sent the answers
+// called their file.
+type OpenedFiles struct {
+	Queries     dataset.Reader
+	Answers     dataset.ResultReader
+	AnswersName string
+}
+
+// close closes the files.
+func (f *OpenedFiles) close() {
+	if f.Queries != nil {
+		f.Queries.Close()
+	}
+	if f.Answers != nil {
+		f.Answers.Close()
+	}
+}
+
+// statedFiles are the files that a body names, and how that of the queries is read.
+type statedFiles struct{ queries, answers, column, header string }
+
+// fileFields are the members of a body that files have.
+func fileFields() []string {
+	return []string{fieldQueriesFile, fieldAnswersFile, fieldColumn, fieldHeader}
+}
 
 // note reads the member of a body that names a file.
 func (f *statedFiles) note(d *Draft, name string, b []byte, i int) (next int, err error) {
@@ -34,16 +60,28 @@ func (f *statedFiles) note(d *Draft, name string, b []byte, i int) (next int, er
 	if v.text == "" {
 		return next, problem.New(problem.InvalidValue, "%s is empty", name).In(name)
 	}
-	if name == fieldQueriesFile {
+	switch name {
+	case fieldQueriesFile:
 		f.queries = v.text
-	} else {
+	case fieldAnswersFile:
 		f.answers = v.text
+	case fieldColumn:
+		f.column = v.text
+	case fieldHeader:
+		f.header = v.text
 	}
 	return next, nil
 }
 
 // read adds what is in the files to a draft and its answers.
 func (f *statedFiles) read(d *Draft, st *Stated, open StatedFiles) error {
+	if f.queries == "" {
+		for _, of := range []string{fieldColumn, fieldHeader} {
+			if d.seen[of] {
+				return problem.New(problem.InvalidValue, "%s says how the file of the queries is read, and there is no %s", of, fieldQueriesFile).In(of)
+			}
+		}
+	}
 	switch {
 	case f.queries == "" && f.answers == "":
 		return nil
@@ -54,18 +92,13 @@ func (f *statedFiles) read(d *Draft, st *Stated, open StatedFiles) error {
 	case open == nil:
 		return problem.New(problem.InvalidValue, "files are not read here").In(fieldAnswersFile)
 	}
-	queries, answers, err := open(f.queries, f.answers, &dataset.Options{OneRow: true, FindIDs: true, IgnoreIDs: true, Origin: d.limits.Origin})
-	if queries != nil {
-		defer queries.Close()
-	}
-	if answers != nil {
-		defer answers.Close()
-	}
+	opened, err := open(f.queries, f.answers, &dataset.Options{OneRow: true, FindIDs: true, IgnoreIDs: true, Column: f.column, Header: f.header, Origin: d.limits.Origin})
+	defer opened.close()
 	if err != nil {
 		return err
 	}
-	if queries != nil {
-		rows, err := readQueries(queries, d)
+	if opened.Queries != nil {
+		rows, err := readQueries(opened.Queries, d)
 		if err != nil {
 			return inFile(badNPY(err), fieldQueriesFile)
 		}
@@ -76,11 +109,11 @@ func (f *statedFiles) read(d *Draft, st *Stated, open StatedFiles) error {
 			return err
 		}
 	}
-	if answers == nil {
+	if opened.Answers == nil {
 		return nil
 	}
-	d.seen[fieldAnswers] = true
-	return st.readFile(answers, d)
+	d.seen[fieldAnswers], st.file = true, opened.AnswersName
+	return st.readFile(opened.Answers, d)
 }
 
 // readFile reads all answers of a file, which are in the order of the queries.
@@ -120,5 +153,5 @@ func inFile(err error, field string) error {
 
 // statedFields are the members of a body that has answers.
 func statedFields() []string {
-	return slices.Concat([]string{fieldQueries, fieldAnswers, fieldQueriesFile, fieldAnswersFile}, statedOptions())
+	return slices.Concat([]string{fieldQueries, fieldAnswers}, fileFields(), statedOptions())
 }

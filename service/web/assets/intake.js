@@ -38,6 +38,7 @@ export class Intake extends EventTarget {
       input.value = ""; // the same file can be chosen again
     });
     form.addEventListener("input", () => this.#arrange());
+    form.elements.table.addEventListener("change", () => (form.elements.name.value = nameFor(this.#table)));
     form.addEventListener("submit", (e) => {
       e.preventDefault();
       this.#run();
@@ -56,10 +57,12 @@ export class Intake extends EventTarget {
     outcome.replaceChildren();
     this.#say("");
     const answers = this.#files.find((f) => f.kind === "answers");
-    const { use, name, queries, answers: chosen } = form.elements;
+    const vectors = this.#files.find((f) => f.kind === "vectors");
+    const { use, table, name, queries, answers: chosen, column, ids, header } = form.elements;
+    for (const field of [column, ids, header]) field.value = ""; // of the files before
     use.value = answers ? "recall" : "collection";
-    name.value = nameFor(files[0]);
-    for (const [select, first] of [[chosen, answers], [queries, this.#files.find((f) => f.kind === "vectors")]]) {
+    name.value = nameFor((vectors ?? this.#files[0]).file);
+    for (const [select, first] of [[chosen, answers], [queries, vectors], [table, vectors ?? this.#files[0]]]) {
       select.replaceChildren(...this.#files.map(({ file }, i) => element("option", { value: i }, file.name)));
       if (first) select.value = String(this.#files.indexOf(first));
       else select.selectedIndex = -1;
@@ -73,12 +76,19 @@ export class Intake extends EventTarget {
     const { form, files } = this.#parts;
     const { use, kept, queries } = form.elements;
     const collection = use.value === "collection";
+    form.querySelector("#which-file").hidden = this.#files.length === 1;
+    form.querySelector("#which-ids").hidden = !collection;
     form.querySelector("#as-collection").hidden = !collection;
     form.querySelector("#as-answers").hidden = collection;
-    kept.closest("label").hidden = !isTable(this.#files[0].file);
+    kept.closest("label").hidden = !isTable(this.#table);
     say(form.querySelector("#answers-of"), this.#collections.chosen ? `Compared with the best rows of ${this.#collections.chosen.name}.` : "There is no collection to compare with.");
     form.querySelector("#no-queries").hidden = queries.selectedIndex >= 0;
     say(files, this.#files.map(({ file }) => `${file.name}, ${bytes(file.size)}`).join("; "));
+  }
+
+  // #table is the file that a collection is made of.
+  get #table() {
+    return this.#files[Number(this.#parts.form.elements.table.value)].file;
   }
 
   #say(text, done) {
@@ -113,7 +123,7 @@ export class Intake extends EventTarget {
       if (error.name === "AbortError") return;
       if (!(error instanceof Problem)) throw error;
       problem.replaceChildren(describe(error));
-      if (["column", "ids", "header"].includes(error.field)) form.querySelector("details").open = true;
+      if (["column", "ids", "header"].includes(error.field) || /\b(header|column)\b/.test(error.detail ?? "")) form.querySelector("details").open = true;
     } finally {
       button.disabled = false;
       this.#say("");
@@ -138,12 +148,12 @@ export class Intake extends EventTarget {
     }
   }
 
-  // #create makes a collection of the first file, and returns what the server says of it.
+  // #create makes a collection of a file, and returns what the server says of it.
   async #create(signal) {
     const { name, metric, column, ids, header, kept } = this.#parts.form.elements;
     if (!name.value.trim()) throw new Problem({ title: "The collection needs a name", field: "name" });
     if (!metric.value) throw new Problem({ title: "Choose how rows are compared", detail: "The metric decides what the best rows are, so none is assumed.", field: "metric" });
-    const { file } = this.#files[0];
+    const file = this.#table;
     const before = await this.#versionOf(name.value.trim());
     const path = `v1/collections/${encodeURIComponent(name.value.trim())}?wait=true`;
     return this.#stored([file], signal, async (id) => {
@@ -186,7 +196,7 @@ export class Intake extends EventTarget {
 
   // #compare returns what the collection says of answers.
   async #compare(verb, signal) {
-    const { queries, answers } = this.#parts.form.elements;
+    const { queries, answers, column, header } = this.#parts.form.elements;
     const collection = this.#collections.chosen;
     if (!collection) throw new Problem({ title: "No collection to compare with", field: "collection" });
     if (queries.selectedIndex < 0 || answers.selectedIndex < 0 || queries.value === answers.value)
@@ -195,7 +205,9 @@ export class Intake extends EventTarget {
     return this.#stored(chosen, signal, (queriesID, answersID) => {
       this.#say("Comparing with the best rows …", 1);
       const path = `v1/collections/${encodeURIComponent(collection.name)}/${verb}`;
-      return this.#api.post(path, { queries_file_id: queriesID, answers_file_id: answersID }, signal);
+      const body = { queries_file_id: queriesID, answers_file_id: answersID };
+      for (const field of [column, header]) if (field.value.trim()) body[field.name] = field.value.trim();
+      return this.#api.post(path, body, signal);
     });
   }
 }

@@ -171,7 +171,8 @@ export class Search {
   async #row(path, id, words, signal) {
     if (words && /\s/.test(id)) return undefined;
     try {
-      return await this.#api.get(`${path}/rows/${encodeURIComponent(id)}`, signal);
+      if (id !== "." && id !== "..") return await this.#api.get(`${path}/rows/${encodeURIComponent(id)}`, signal);
+      return (await this.#api.get(`${path}/rows?vectors=true&id=${id}`, signal)).data[0]; // which no path can end in
     } catch (error) {
       if (words && error instanceof Problem && error.status === 404) return undefined;
       throw error;

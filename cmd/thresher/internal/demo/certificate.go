@@ -67,7 +67,7 @@ func lawMeaning(l batch.Law) string {
 	case batch.LawHaar:
 		return "the rotation is drawn evenly from all there are: the probability is proven"
 	case batch.LawCalibrated:
-		return "the rotation is a fast one: that is checked by simulation, not proven"
+		return "a fast rotation: the probability is checked by simulation, not proven"
 	}
 	return "see docs/guarantee.md"
 }

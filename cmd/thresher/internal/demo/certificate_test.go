@@ -23,7 +23,7 @@ func TestExplain(t *testing.T) {
 					{Reads: "panels", Width: 1192, Rule: "student", Alpha: .0005, Seen: 936, Survivors: 31},
 					{Reads: "float32", Width: 320, Rule: "cauchy", Seen: 31, Survivors: 0},
 				}},
-			[]string{"0.99", "calibrated     the rotation is a fast one: that is checked by simulation, not proven", "12.0 times", "0.5000", "the other 64", "936  ########## ", " 31  ##### ", "1,192 coded coordinates; risk 0.0005",
+			[]string{"0.99", "calibrated     a fast rotation: the probability is checked by simulation, not proven", "12.0 times", "0.5000", "the other 64", "936  ########## ", " 31  ##### ", "1,192 coded coordinates; risk 0.0005",
 				"320 coordinates; no risk", "  in full         70", "none", "false", "not by a deadline"},
 			[]string{"fallback", "is proven"},
 		},

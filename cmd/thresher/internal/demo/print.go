@@ -105,8 +105,9 @@ func verdict(b *Batch) string {
 func (p *printer) next() {
 	p.line("")
 	p.line("== Next (from a clone, thresher is `go run ./cmd/thresher`) ==")
-	p.line("  thresher demo --query \"list the files in a directory\" --save c.npy")
+	p.line("  thresher demo --query \"list the files in a directory\" --save c.npy   # saves the vectors")
 	p.line("  thresher search --vectors c.npy --queries c.npy --metric ip --exclude-self --out a.npz")
+	p.line("  thresher serve --demo   # the same texts on a page, with a box for questions")
 }
 
 // clip cuts s to n characters.
