@@ -234,6 +234,10 @@ type Look struct {
 	// MaxSurvivors is the share of the allowed atoms, in (0, 1]: if a first look keeps
 	// more of a query, the dense path answers that query. 0 means no limit.
 	MaxSurvivors float64
+	// Gather says that a first look reads, for goals with a filter, the codes of the allowed atoms alone, which are
+	// copied together for the queries that share the filter, and not whole panels. Bounds and answers are as
+	// valid without it, so a backend may ignore it.
+	Gather bool
 }
 
 // Survivors is the number of surviving arms of each query after a Pull; 0 for queries that

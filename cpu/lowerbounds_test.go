@@ -16,7 +16,7 @@ import (
 
 // TestOwnBounds: a first look at whole rows whose own bounds raise the threshold reads nothing but its panels, and the
 // answers after it are those of the dense scan: for any k, with twins, duplicates of a query, atoms of very different
-// sizes, candidates and excluded atoms, on any number of threads and alone.
+// sizes, candidates and excluded atoms, of all atoms and of those that a filter allows, on any number of threads and alone.
 func TestOwnBounds(t *testing.T) {
 	raised := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -51,7 +51,24 @@ func TestOwnBounds(t *testing.T) {
 			goals[j].Exclude = slices.DeleteFunc(some("excluded", min(50, n/2)), func(i uint32) bool { return slices.Contains(goals[j].Candidates, i) })
 			goals[j].Allowed = n - len(goals[j].Exclude)
 		}
-		whole := backend.Look{Rep: backend.Panels, To: c.D, Rule: backend.Cauchy, Source: backend.LowerBound, FirstChunk: 64 * rapid.IntRange(1, 8).Draw(t, "panels of the first chunk")}
+		if share := rapid.SampledFrom([]int{1, 2, 10, 100}).Draw(t, "one of so many allowed"); share > 1 {
+			var allowed []uint32
+			for i := range uint32(n) {
+				if rng.IntN(share) == 0 || i == 0 {
+					allowed = append(allowed, i)
+				}
+			}
+			f := backend.ListFilter(c.Order, allowed)
+			for j := range goals {
+				g := &goals[j]
+				other := func(i uint32) bool { return !f.Has(int(i)) }
+				g.Candidates = slices.DeleteFunc(g.Candidates, other)
+				g.Allowed = f.Len() - len(slices.DeleteFunc(slices.Clone(g.Exclude), other))
+				g.Filter, g.K = f, min(g.K, max(1, g.Allowed))
+			}
+		}
+		whole := backend.Look{Rep: backend.Panels, To: c.D, Rule: backend.Cauchy, Source: backend.LowerBound, FirstChunk: 64 * rapid.IntRange(1, 8).Draw(t, "panels of the first chunk"),
+			Gather: rapid.Bool().Draw(t, "gathered")}
 		answer := func(threads int, look *backend.Look, q backend.Queries, goals []backend.Goal) backend.Answers {
 			r, err := New(Options{Threads: threads}).Load(t.Context(), c)
 			if err != nil {

@@ -60,7 +60,7 @@ func Ladders(c *collection.Collection, alpha float64) []Ladder {
 	ls = append(ls, student)
 	first := Ladder{Name: "student, four panels first", Random: random, Looks: []backend.Look{panels(0, backend.Student), whole}}
 	first.Looks[0].FirstChunk = 256
-	ls = append(ls, first)
+	ls = append(ls, first, first.gathered())
 	mixed := Ladder{Name: "student, mixed", Random: random, Looks: []backend.Look{{Rep: backend.Mixed, To: widths[0], Rule: backend.Student, Alpha: alpha}, whole}}
 	ls = append(ls, mixed)
 	if signs := backend.SignPanels.Reads(widths[0]); random && signs <= c.D {
@@ -98,6 +98,14 @@ func Ladders(c *collection.Collection, alpha float64) []Ladder {
 		ls = append(ls, prefix)
 	}
 	return ls
+}
+
+// gathered is the ladder whose first look reads of goals with a filter the codes of the allowed atoms alone.
+func (l Ladder) gathered() Ladder {
+	l.Name += ", gathered"
+	l.Looks = slices.Clone(l.Looks)
+	l.Looks[0].Gather = true
+	return l
 }
 
 // byLowerBounds is the ladder with lower bounds as the source of thresholds.

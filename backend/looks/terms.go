@@ -21,6 +21,12 @@ type Strip struct {
 	OffsetWidth float64
 }
 
+// Cover raises each of the greatest terms of s to at least that of o.
+func (s *Strip) Cover(o *Strip) {
+	s.HeadNorm, s.HeadErr, s.XNorm, s.Norm = max(s.HeadNorm, o.HeadNorm), max(s.HeadErr, o.HeadErr), max(s.XNorm, o.XNorm), max(s.Norm, o.Norm)
+	s.Radius, s.Offset, s.WholeErr, s.OffsetWidth = max(s.Radius, o.Radius), max(s.Offset, o.Offset), max(s.WholeErr, o.WholeErr), max(s.OffsetWidth, o.OffsetWidth)
+}
+
 // OffsetWidth returns an upper bound of how far the true offset of an atom lies below the stored one, which
 // float32 may have rounded to zero, given its Norm and Offset in the collection.
 func OffsetWidth(norm, offset float32) float64 {

@@ -17,6 +17,7 @@ type problem struct {
 	widths      []int                    // rest coordinates by stage, ascending to all of them; empty without codes
 	later       []backend.Representation // read by looks at survivors, by stage
 	offsets     bool                     // atoms have offsets: the metric is Euclidean distance
+	gathered    bool                     // the first look reads codes of allowed atoms alone (forLadder)
 	panelWidth  int                      // rest coordinates stored in panels
 	curves      *curves
 	k           int     // 0: all atoms that reach a score
@@ -52,6 +53,7 @@ func (f *forecast) after() float64 { return f.list + f.tighten + f.later + f.sco
 // forecast predicts the cost of a ladder whose final threshold has a rank among all atoms,
 // given by its log (p.rank). This is the cost model.
 func (p *problem) forecast(l ladder, rank float64) forecast {
+	p = p.forLadder(l)
 	c := &p.costs
 	arms := float64(p.arms)
 	answers := p.answers() / arms
@@ -74,7 +76,7 @@ func (p *problem) forecast(l ladder, rank float64) forecast {
 	}
 	f := forecast{prepare: (p.prepareCost(l) + c.Query*looks) / arms, answer: p.answerCost(l)}
 	widening := p.widening(l)
-	f.scan = p.scanCost(l) * p.atomsPerArm() * p.shareSeen(rank)
+	f.scan = p.armScanCost(l) * p.shareSeen(rank)
 	left := p.shareKept(l, 0, rank, widening)
 	if p.k > 0 {
 		if p.raisesByOwn(l) {

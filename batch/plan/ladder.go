@@ -16,7 +16,7 @@ type ladder struct {
 	stages []int // indexes of the collection's Stages, ascending
 	// first is what the first look reads: panels, or mixed codes or panels of signs by the Student bound.
 	first backend.Representation
-	// gather says that the dense scan reads the allowed rows only.
+	// gather says that the dense scan reads the allowed rows only, or the first look the codes of allowed atoms.
 	gather bool
 	// certain says that all bounds are deterministic; otherwise looks at prefixes use
 	// the Student bound.
@@ -42,7 +42,7 @@ const maxLooks = 3
 // name is the ladder in the form of Request.Plan: the widths of its looks.
 func (p *problem) name(l ladder) string {
 	switch {
-	case l.gather:
+	case l.gather && l.dense():
 		return planGather
 	case l.dense():
 		return planDense
@@ -239,7 +239,7 @@ func (p *problem) filtered() bool { return p.arms < p.atoms }
 // lookLadders lists the ladders of looks by one kind of bound.
 func (p *problem) lookLadders(certain bool) []ladder {
 	if certain && p.curves.certain == nil {
-		return []ladder{p.withoutForecast()}
+		return p.eachStart(p.withoutForecast())
 	}
 	var all []ladder
 	var extend func(l ladder)
@@ -259,11 +259,23 @@ func (p *problem) lookLadders(certain bool) []ladder {
 	for stage := range p.widths {
 		for _, first := range []backend.Representation{backend.Panels, backend.Mixed, backend.SignPanels} {
 			if l := (ladder{stages: []int{stage}, first: first, certain: certain}); p.mayBeFirst(l) {
-				extend(l)
+				for _, l := range p.eachStart(l) {
+					extend(l)
+				}
 			}
 		}
 	}
 	return all
+}
+
+// eachStart returns the ladder, and the same with a first look that gathers if that is possible.
+func (p *problem) eachStart(l ladder) []ladder {
+	if !p.mayGather(l) {
+		return []ladder{l}
+	}
+	gathering := l
+	gathering.gather = true
+	return []ladder{l, gathering}
 }
 
 // withoutForecast is the ladder of deterministic looks if the collection has no forecast of
@@ -314,8 +326,9 @@ func ArmAlpha(delta float64, k int) float64 { return delta / float64(max(k, 1)) 
 
 // makePlan converts a ladder to the looks that backends run, with its forecast.
 func (p *problem) makePlan(l ladder) *Plan {
+	p = p.forLadder(l)
 	f := p.forecast(l, p.rankOf(l))
-	out := &Plan{Name: p.name(l), Cost: f.total(), Gather: l.gather, SurvivorShares: slices.Clone(f.kept[:len(l.stages)])}
+	out := &Plan{Name: p.name(l), Cost: f.total(), Gather: l.gather && l.dense(), SurvivorShares: slices.Clone(f.kept[:len(l.stages)])}
 	for i, stage := range l.stages {
 		look := backend.Look{Rep: p.later[stage], To: p.widths[stage], Rule: backend.Student, Alpha: p.alpha(l), Source: l.source}
 		if l.certain || p.fullWidth(stage) {
@@ -323,7 +336,7 @@ func (p *problem) makePlan(l ladder) *Plan {
 		}
 		if i == 0 {
 			look.To = l.first.Reads(look.To)
-			look.Rep, look.FirstChunk, look.MaxSurvivors = l.first, p.firstChunk(), p.maxSurvivors(l)
+			look.Rep, look.FirstChunk, look.MaxSurvivors, look.Gather = l.first, p.firstChunk(), p.maxSurvivors(l), p.gathered
 			out.MaxBetter = p.maxBetter(l)
 		}
 		out.Looks = append(out.Looks, look)

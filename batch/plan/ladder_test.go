@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -67,10 +68,10 @@ func TestChoice(t *testing.T) {
 		{"few vectors allowed, certain", Certain, func(p *problem) { p.arms, p.panels = 40, 40 }, "gather"},
 		{"few vectors allowed, adaptive", Adaptive, func(p *problem) { p.arms, p.panels = 40, 40 }, "gather"},
 		{"few vectors allowed, by costs of before", Auto, func(p *problem) { p.arms, p.panels, p.costs.Gather = 40, 40, 0 }, "gather"},
-		{"a sixth allowed, anywhere", Auto, func(p *problem) { p.arms = 10000 }, "64,whole,rescore"},
+		{"a sixth allowed, anywhere", Auto, func(p *problem) { p.arms = 10000 }, "128,whole,rescore"},
 		{"a sixth allowed, anywhere, and most of them wanted", Auto, func(p *problem) { p.arms, p.k = 10000, 9000 }, "gather"},
 		{"a hundredth allowed, anywhere", Auto, func(p *problem) { p.arms, p.panels = 600, 446 }, "gather"},
-		{"a hundredth allowed, anywhere, adaptive", Adaptive, func(p *problem) { p.arms, p.panels, p.k = 600, 446, 1 }, "gather"},
+		{"a hundredth allowed, anywhere, adaptive", Adaptive, func(p *problem) { p.arms, p.panels, p.k = 600, 446, 1 }, "whole,rescore"},
 		{"a tenth allowed, side by side", Adaptive, func(p *problem) { p.arms, p.panels, p.k = 6000, 94, 1 }, "64,whole,rescore"},
 		{"nearly all allowed, exact", Exact, func(p *problem) { p.arms = 59999 }, "dense"},
 		{"half allowed, exact", Exact, func(p *problem) { p.arms = 30000 }, "gather"},
@@ -137,6 +138,44 @@ func TestChoice(t *testing.T) {
 				t.Errorf("chose %s, want %s", got, x.want)
 			}
 		})
+	}
+}
+
+// TestGathers: a first look gathers the codes of few allowed atoms that are anywhere, where many queries share them, and
+// begins with fewer of them; it reads panels that few atoms of others are in, and on backends that copy no rows.
+func TestGathers(t *testing.T) {
+	for _, x := range []struct {
+		name   string
+		change func(p *problem)
+		want   bool
+	}{
+		{"all allowed", func(*problem) {}, false},
+		{"a tenth, anywhere", func(p *problem) { p.arms = 6000 }, true},
+		{"a tenth, anywhere, for four queries", func(p *problem) { p.arms, p.queries = 6000, 4 }, false},
+		{"a tenth, side by side", func(p *problem) { p.arms, p.panels = 6000, 94 }, false},
+		{"nine tenths", func(p *problem) { p.arms = 54000 }, false},
+		{"a tenth, anywhere, nothing is copied", func(p *problem) { p.arms, p.costs.Gather = 6000, 0 }, false},
+	} {
+		p := text()
+		p.panels, p.queries = 938, 256
+		x.change(p)
+		for _, name := range []string{"", "64,whole,rescore"} {
+			l := p.chooseLadder(Adaptive)
+			if name != "" {
+				var err error
+				if l, err = p.parseLadder(name, Adaptive); err != nil {
+					t.Fatal(err)
+				}
+				l = p.cheapest(p.eachStart(l))
+			}
+			look, first := p.makePlan(l).Looks[0], 1024
+			if x.want {
+				first = 256
+			}
+			if look.Gather != x.want || look.FirstChunk != first {
+				t.Errorf("%s, %q: gathers %v, want %v, and begins with %d atoms", x.name, name, look.Gather, x.want, look.FirstChunk)
+			}
+		}
 	}
 }
 
@@ -301,10 +340,15 @@ func plainTogether(p *problem, queries, scores float64) float64 {
 	return (distinct*first + (queries*scores-distinct)*math.Min(first, cached)) / queries
 }
 
-// plainSeen is how many atoms a first look sees before norms rule out the others.
+// plainSeen is how many atoms a first look at panels sees before norms rule out the others.
 func plainSeen(p *problem, rank float64) float64 {
 	first, atoms := math.Max(1024, math.Ceil(float64(4*p.k)/64)*64), float64(p.atoms)
-	return math.Min(atoms, math.Max(first, atoms*math.Exp(p.curves.logShare(p.curves.reached, 0, math.Log(rank)))))
+	return math.Min(atoms, math.Max(first, plainReached(p, rank)))
+}
+
+// plainReached is how many atoms norms do not rule out.
+func plainReached(p *problem, rank float64) float64 {
+	return math.Min(float64(p.atoms), float64(p.atoms)*math.Exp(p.curves.logShare(p.curves.reached, 0, math.Log(rank))))
 }
 
 // plainRow is the cost of the exact score of a row.
@@ -317,8 +361,8 @@ func plainRow(p *problem) float64 {
 }
 
 // plainCost computes the cost of a ladder independently of forecast, by summing over the arms, and how much of it
-// follows the first look, without the answer.
-func plainCost(p *problem, stages []int, mixed, gather, certain bool, source backend.Source) (cost, after float64) {
+// follows the first look, without the answer, and how much the first look is.
+func plainCost(p *problem, stages []int, mixed, gather, certain bool, source backend.Source) (cost, after, scanned float64) {
 	c := p.costs
 	n, atoms := float64(p.arms), float64(p.atoms)
 	wanted := math.Max(1, float64(p.k))
@@ -339,7 +383,7 @@ func plainCost(p *problem, stages []int, mixed, gather, certain bool, source bac
 		if p.offsets && 4*p.dim*p.atoms > 16<<20 {
 			scores += k * (2*c.Visit + c.Score*float64(p.dim)/4)
 		}
-		return plainScan(p, gather) + (.15*c.Visit*entering+scores+.75*c.Visit*k)/n, 0
+		return plainScan(p, gather) + (.15*c.Visit*entering+scores+.75*c.Visit*k)/n, 0, 0
 	}
 	l := ladder{stages: stages, certain: certain, source: source}
 	wider, rank, own := p.widening(l), math.Exp(p.rank(source)), source == backend.LowerBound && p.k > 0 && stages[0] == len(p.widths)-1
@@ -381,12 +425,17 @@ func plainCost(p *problem, stages []int, mixed, gather, certain bool, source bac
 	if p.rest <= 256 {
 		total += c.Dense * float64(p.rest) * float64(p.rest)
 	}
-	reached := plainSeen(p, rank)
+	gather = gather && !mixed
+	first := math.Max(1024, math.Ceil(float64(4*p.k)/64)*64)
+	if gather { // of as many allowed atoms
+		first = math.Min(n, math.Max(256, math.Ceil(float64(4*p.k)/64)*64)) * atoms / n
+	}
+	reached := math.Max(math.Min(first, atoms), plainReached(p, rank))
 	// during is a share under the threshold of a chunk in the middle of a look that sees so many atoms
 	// and whose final threshold has this rank
 	during := func(rank, reached, seen, next float64, share func(c *curves, rank float64) float64) float64 {
 		middle := math.Sqrt(seen * next)
-		if p.curves.early == nil {
+		if p.curves.early == nil || gather {
 			return share(p.curves, rank*reached/middle)
 		}
 		way := math.Log(middle/1024) / math.Log(reached/1024)
@@ -417,12 +466,28 @@ func plainCost(p *problem, stages []int, mixed, gather, certain bool, source bac
 	case p.queries > 1:
 		code += memory / float64(p.queries)
 	}
+	before := total // of the first look
 	total += covered * (read*code + test)
 	if own && p.panels >= 32 { // the sample is scanned twice
 		total += covered * (read*code + test) * float64(max(8, min(64, p.panels/32))) / float64(p.panels)
 	}
-	before := total
-	first := math.Max(1024, math.Ceil(float64(4*p.k)/64)*64)
+	if gather {
+		code = c.Scan
+		if p.widths[stages[0]] > p.panelWidth {
+			code = c.Wide
+		}
+		row := 3 * c.Visit
+		if float64(p.head+p.rest)*atoms > 16<<20 {
+			row += c.Far * read
+		}
+		each := read*code + c.Test + (row+c.Transpose*read)/plainSharing(p)
+		if p.queries == 1 {
+			each = c.Test + c.Code*read + row
+		}
+		total = before + n*each*reached/atoms
+	}
+	scanned = (total - before) / n
+	before = total
 	if p.k == 0 {
 		total += c.List * n * share(0, rank) // the threshold is the least score in every chunk
 	}
@@ -454,7 +519,7 @@ func plainCost(p *problem, stages []int, mixed, gather, certain bool, source bac
 	if ks := p.curves.ks; len(ks) > 0 {
 		known = math.Min(rank, math.Exp(ks[len(ks)-1]))
 	}
-	reaching, knownReached := known/atoms, plainSeen(p, known)
+	reaching, knownReached := known/atoms, math.Max(math.Min(first, atoms), plainReached(p, known))
 	for seen := first; seen < knownReached; {
 		next := math.Min(2*seen, knownReached)
 		reaching += (next - seen) / knownReached * during(known, knownReached, seen, next, func(c *curves, rank float64) float64 {
@@ -527,7 +592,7 @@ func plainCost(p *problem, stages []int, mixed, gather, certain bool, source bac
 	if ownTogether {
 		last = 1.25
 	}
-	return (total + last*c.Visit*answers) / n, (total - before) / n
+	return (total + last*c.Visit*answers) / n, (total - before) / n, scanned
 }
 
 // TestNoRegret compares the planner's choice with every ladder, and every forecast with plainCost.
@@ -537,9 +602,9 @@ func TestNoRegret(t *testing.T) {
 		m := rapid.SampledFrom([]Method{Auto, Adaptive, Certain}).Draw(t, "method")
 		least, best := math.Inf(1), ""
 		weigh := func(stages []int, mixed, gather, certain bool, source backend.Source) float64 {
-			x, after := plainCost(p, stages, mixed, gather, certain, source)
+			x, after, scanned := plainCost(p, stages, mixed, gather, certain, source)
 			switch { // the penalty of few queries, and that of deterministic looks for many
-			case gather && p.queries == 0:
+			case gather && len(stages) == 0 && p.queries == 0:
 				x += .5 * plainScan(p, gather)
 			case certain && len(stages) > 0:
 				if p.widths[stages[0]] < p.rest && plainSharing(p) >= 64 {
@@ -551,7 +616,14 @@ func TestNoRegret(t *testing.T) {
 			case len(stages) > 0 && !mixed && p.widths[stages[0]] > p.panelWidth:
 				seen := plainSeen(p, math.Exp(p.rankOf(ladder{stages: stages, source: source}))) / float64(p.atoms)
 				code := p.costs.Wide + p.costs.Transpose/64
-				x += .5 * seen * (p.costs.Test + code*float64(p.head+p.widths[stages[0]])) * math.Max(1, math.Min(float64(p.atoms), 64*float64(p.panels))/float64(p.arms))
+				if gather {
+					x += .5 * scanned
+				} else {
+					x += .5 * seen * (p.costs.Test + code*float64(p.head+p.widths[stages[0]])) * math.Max(1, math.Min(float64(p.atoms), 64*float64(p.panels))/float64(p.arms))
+				}
+			}
+			if gather && len(stages) > 0 {
+				x += .5 * scanned
 			}
 			if len(stages) > 0 && (certain || stages[0] == len(p.widths)-1) {
 				x /= 1.1
@@ -570,8 +642,10 @@ func TestNoRegret(t *testing.T) {
 		if m == Certain && p.curves.certain == nil && !manyWanted { // without a forecast there is one ladder
 			l := p.withoutForecast()
 			for _, source := range p.sources() {
-				if x := weigh(l.stages, false, false, true, source); x < least {
-					least, best = x, p.name(l)
+				for _, start := range p.eachStart(l) {
+					if x := weigh(l.stages, false, start.gather, true, source); x < least {
+						least, best = x, p.name(l)
+					}
 				}
 			}
 		}
@@ -607,8 +681,13 @@ func TestNoRegret(t *testing.T) {
 					if source == backend.LowerBound && p.k == 0 {
 						continue
 					}
-					if x := weigh(stages, mixed, false, certain, source); x < least {
-						least, best = x, p.name(ladder{stages: stages, first: first})
+					for _, gathers := range []bool{false, true} {
+						if gathers && (mixed || set == 0 || source == backend.LowerBound && stages[0] == len(p.widths)-1 || p.arms >= p.atoms || p.costs.Gather == 0) {
+							continue
+						}
+						if x := weigh(stages, mixed, gathers, certain, source); x < least {
+							least, best = x, p.name(ladder{stages: stages, first: first})
+						}
 					}
 				}
 			}
@@ -623,8 +702,11 @@ func TestNoRegret(t *testing.T) {
 		}
 		for _, l := range p.ladders(m) {
 			for _, l.source = range p.sources() {
+				if l.gather && p.raisesByOwn(l) { // no such look gathers
+					continue
+				}
 				f := p.forecast(l, p.rankOf(l))
-				if want, _ := plainCost(p, l.stages, l.first == backend.Mixed, l.gather, l.certain, l.source); math.Abs(f.total()-want) > 1e-9*want {
+				if want, _, _ := plainCost(p, l.stages, l.first == backend.Mixed, l.gather, l.certain, l.source); math.Abs(f.total()-want) > 1e-9*want {
 					t.Errorf("%s: forecast %g ns, plainly %g", p.name(l), f.total(), want)
 				}
 			}
@@ -799,13 +881,15 @@ func TestNames(t *testing.T) {
 		for _, m := range []Method{Auto, Adaptive, Certain, Exact} {
 			seen := map[string]bool{}
 			for _, l := range p.ladders(m) {
-				if seen[p.name(l)] {
-					t.Errorf("%s is there twice for %s", p.name(l), m)
+				gathers := l.gather && len(l.stages) > 0 // which the planner chooses, whatever the name
+				if key := fmt.Sprint(p.name(l), gathers); seen[key] {
+					t.Errorf("%s is there twice for %s", key, m)
+				} else {
+					seen[key] = true
 				}
-				seen[p.name(l)] = true
 				for _, name := range []string{p.name(l), strings.Replace(p.name(l), "rescore", "rows", 1)} { // as of before
 					got, err := p.parseLadder(name, m)
-					if err != nil || !slices.Equal(got.stages, l.stages) || got.first != l.first || got.certain != l.certain || got.gather != l.gather {
+					if err != nil || !slices.Equal(got.stages, l.stages) || got.first != l.first || got.certain != l.certain || got.gather != (l.gather && !gathers) {
 						t.Errorf("%s for %s: read as %+v, %v", name, m, got, err)
 					}
 				}

@@ -1,6 +1,10 @@
 package plan
 
-import "cmp"
+import (
+	"cmp"
+
+	"thresher/backend"
+)
 
 // scanScoreCost is the cost of the exact score of one answer at the end of a dense scan. All queries of a
 // run score rows together if they want as many as there are.
@@ -125,6 +129,42 @@ func (p *problem) denseOneCost() float64 {
 
 // gathers reports whether the dense path is cheaper on the allowed rows only.
 func (p *problem) gathers() bool { return p.filtered() && p.gatherCost() < p.allRowsCost() }
+
+// forLadder returns the problem as it is for a ladder: with gathered set if its first look reads the codes of allowed
+// atoms alone.
+func (p *problem) forLadder(l ladder) *problem {
+	if l.dense() || !l.gather || p.gathered {
+		return p
+	}
+	q := *p
+	q.gathered = true
+	return &q
+}
+
+// mayGather reports whether the first look of a ladder can read the codes of allowed atoms alone.
+func (p *problem) mayGather(l ladder) bool {
+	return !l.dense() && p.filtered() && p.costs.Gather > 0 && l.first == backend.Panels
+}
+
+// armScanCost is the cost per arm of a ladder's first look, if it ends with the last atom, in the problem of the ladder.
+func (p *problem) armScanCost(l ladder) float64 {
+	if !p.gathered {
+		return p.scanCost(l) * p.atomsPerArm()
+	}
+	codes := float64(p.head + p.widths[l.stages[0]])
+	row := gatheredVisits * p.costs.Visit
+	if !p.near(p.head + p.rest) {
+		row += p.costs.Far * codes
+	}
+	if p.queries == 1 { // which reads rows of codes where they are; several share a copy in panels
+		return p.costs.Test + p.costs.Code*codes + row
+	}
+	return l.first.Cost(&p.costs, p.head, p.widths[l.stages[0]], p.panelWidth) + (row+p.costs.Transpose*codes)/float64(p.sharing())
+}
+
+// gatheredVisits is the cost of reaching codes and terms of an atom that are gathered, as a multiple of Costs.Visit: in
+// panels each comes from memory by itself. Measured 2 to 4.
+const gatheredVisits = 3
 
 // atomsPerArm is how many atoms a scan reads per allowed atom: it reads every panel that
 // contains one.

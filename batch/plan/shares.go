@@ -104,12 +104,22 @@ func (p *problem) shareListed(l ladder, rank, widening float64) float64 {
 // firstChunk is how many atoms the first look sees before the first threshold, which is
 // made by the k of greatest bound among them.
 func (p *problem) firstChunk() int {
-	return max(1024, (4*p.k+collection.PanelAtoms-1)/collection.PanelAtoms*collection.PanelAtoms)
+	least := 1024
+	if p.gathered {
+		least = 256 // there may be few in all
+	}
+	return max(least, (4*p.k+collection.PanelAtoms-1)/collection.PanelAtoms*collection.PanelAtoms)
 }
 
 // firstChunkShare is the share of arms in the first chunk; allowed atoms are assumed to be
 // spread evenly.
-func (p *problem) firstChunkShare() float64 { return float64(p.firstChunk()) / float64(p.atoms) }
+func (p *problem) firstChunkShare() float64 {
+	of := p.atoms
+	if p.gathered {
+		of = p.arms
+	}
+	return min(1, float64(p.firstChunk())/float64(of))
+}
 
 // shareTightening is the share of arms that a first look scores to tighten thresholds, by
 // either source: the k candidates of the first chunk, and those of later chunks whose
@@ -144,7 +154,7 @@ func (p *problem) shareMet(rank float64, share func(c *curves, rank float64) flo
 	for t < 1 {
 		next := min(1, 2*t)
 		at := math.Log(t*next) / 2
-		if early == nil {
+		if early == nil || p.gathered { // the first threshold is of another number of atoms
 			met += (next - t) * share(p.curves, rank-at)
 		} else {
 			final := math.Log(share(p.curves, rank))

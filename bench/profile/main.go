@@ -12,6 +12,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/signal"
 	"runtime/pprof"
@@ -29,6 +30,7 @@ type options struct {
 	metric              string
 	m, k, threads       int
 	method, plan        string
+	allowed             float64
 	lasting, pause      time.Duration
 }
 
@@ -42,6 +44,7 @@ func main() {
 	flag.IntVar(&o.threads, "threads", 1, "goroutines that work at once")
 	flag.StringVar(&o.method, "method", string(batch.Auto), "`method` of the search")
 	flag.StringVar(&o.plan, "plan", "", "`name` of a plan to force; empty: as planned")
+	flag.Float64Var(&o.allowed, "allowed", 1, "`share` of the atoms, drawn at random, that may be returned")
 	flag.DurationVar(&o.lasting, "time", 3*time.Second, "search again and again for so long")
 	flag.DurationVar(&o.pause, "pause", 0, "sleep so long before each search, as a service does whose queries come one by one")
 	flag.StringVar(&o.out, "out", "", "`file` for the profile; empty: none")
@@ -68,6 +71,9 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 	if err != nil {
 		return err
 	}
+	if !(o.allowed > 0 && o.allowed <= 1) {
+		return fmt.Errorf("-allowed %g: a share above 0, at most 1", o.allowed)
+	}
 	if o.m < 1 || o.m > queries.Rows {
 		return fmt.Errorf("-m %d: %s has %d queries", o.m, o.queries, queries.Rows)
 	}
@@ -84,6 +90,9 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 	}
 	defer engine.Close()
 	r := batch.Request{Queries: queries.Data[:o.m*queries.Dim], K: o.k, Method: batch.Method(o.method), Plan: o.plan}
+	if o.allowed < 1 {
+		r.Filter = draw(atoms.Rows, o.allowed)
+	}
 	resp, err := engine.Search(ctx, r) // touches memory, unprofiled
 	if err != nil {
 		return err
@@ -109,7 +118,18 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 		took += time.Since(began)
 	}
 	each := took / time.Duration(n*o.m)
-	_, err = fmt.Fprintf(out, "%s: %d x %d, m = %d, k = %d: plan %s, %v a query, %.0f rows of it scored in float64\n", o.method,
-		atoms.Rows, atoms.Dim, o.m, o.k, resp.Answers[0].Certificate.Plan, each, float64(resp.Stats.RowsScored)/float64(o.m))
+	_, err = fmt.Fprintf(out, "%s: %d x %d, %g allowed, m = %d, k = %d: plan %s, %v a query, %.0f rows of it scored in float64\n", o.method,
+		atoms.Rows, atoms.Dim, o.allowed, o.m, o.k, resp.Answers[0].Certificate.Plan, each, float64(resp.Stats.RowsScored)/float64(o.m))
 	return err
+}
+
+// draw returns about a share of the numbers below n at random, ascending.
+func draw(n int, share float64) (rows []int64) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range n {
+		if r.Float64() < share {
+			rows = append(rows, int64(i))
+		}
+	}
+	return rows
 }

@@ -45,3 +45,35 @@ func firstPanel(qs []*scanning) int {
 	}
 	return first
 }
+
+// course is the panels that a scan takes in chunks: those of the collection, or of a gathering.
+type course struct {
+	panels int // of which chunks are ranges
+	g      *gathering
+	toScan []uint32 // the collection's panels with an atom that a query may return; without a gathering
+}
+
+// newCourse returns the course of a scan for queries, of g if it is not nil.
+func (x *Run) newCourse(g *gathering, qs []*scanning) course {
+	if g != nil {
+		return course{panels: len(g.numbers), g: g}
+	}
+	return course{panels: x.C.PanelCount(), toScan: x.panelsToScan(qs)}
+}
+
+// at returns the panel of the course that the query scans next.
+func (c *course) at(q *scanning) int {
+	if c.g == nil {
+		return q.NextPanel
+	}
+	panel, _ := c.g.at(q.NextPanel)
+	return panel
+}
+
+// chunk returns those of panels lo to hi-1 that the queries scan, and the panel of the collection that is next.
+func (c *course) chunk(qs []*scanning, lo, hi int) (panels []uint32, next int) {
+	if c.g == nil {
+		return panelsBetween(c.toScan, min(max(lo, firstPanel(qs)), hi), hi), hi
+	}
+	return c.g.numbers[lo:hi], int(c.g.starts[hi])
+}

@@ -51,7 +51,7 @@ func removeHidden(w *scratch, list topk.Entries, hidden []uint32, lo, hi int) to
 // countChunk adds the atoms of panels lo to hi-1 to the query's counts: to seen those that looks
 // see, to codesRead those of its panels: from the panel of the goal's From on, those in which the
 // filter allows an atom. scanned lists the panels of the chunk that were scanned, hidden the hidden
-// atoms in it.
+// atoms in it. Of a gathering only the atoms of its scanned panels count.
 func (q *scanning) countChunk(lo, hi int, scanned, hidden []uint32) {
 	from := max(lo, q.Goal.From/arms.PanelAtoms)
 	if from >= hi {
@@ -59,6 +59,11 @@ func (q *scanning) countChunk(lo, hi int, scanned, hidden []uint32) {
 	}
 	end := min(hi*arms.PanelAtoms, q.C.N)
 	q.seen -= q.CountShowable(hidden)
+	if g := q.gathering; g != nil {
+		n := g.first[scanned[len(scanned)-1]+1] - g.first[scanned[0]]
+		q.seen, q.codesRead = q.seen+n, q.codesRead+n
+		return
+	}
 	if q.allowedBits == nil {
 		q.seen += end - max(from*arms.PanelAtoms, q.Goal.From)
 		q.codesRead += end - from*arms.PanelAtoms

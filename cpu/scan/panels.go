@@ -117,12 +117,17 @@ func cutBelow(tau, rounding float64) float32 {
 func (x *Run) scanPanels(ctx context.Context, worker *worker, t *looks.Compiled, qs []*scanning) error {
 	w := worker.w
 	w.passed.reset(len(qs), len(worker.panels)*arms.PanelAtoms)
+	g, stride := qs[0].gathering, t.AtomBytes
 	codes := w.beginPanels(qs, t.AtomBytes)
 	allAllowed := !slices.ContainsFunc(qs, func(q *scanning) bool { return !q.allAllowed })
 	for left := worker.panels; len(left) > 0 && !worker.piece.Ended(); {
 		// Panels of one strip share the bound of rounding.
-		number, n := left[0]/looks.StripPanels, 1
-		for n < len(left) && left[n]/looks.StripPanels == number {
+		strips, size := t.Strips, uint32(looks.StripPanels)
+		if g != nil {
+			strips, size = g.strips, gatheredStrip
+		}
+		number, n := left[0]/size, 1
+		for n < len(left) && left[n]/size == number {
 			n++
 		}
 		panels := left[:n]
@@ -130,15 +135,19 @@ func (x *Run) scanPanels(ctx context.Context, worker *worker, t *looks.Compiled,
 		if err := x.r.Spend(ctx, w.Scratch.Scratch, n*arms.PanelAtoms*len(qs), len(qs)); err != nil {
 			return err
 		}
-		strip := &t.Strips[number]
+		strip := &strips[number]
 		for k, q := range qs {
 			rounding := q.bound.StripRounding(strip)
 			w.slacks[k] = collection.Upward(rounding)
 			w.tests[k].Cut = cutBelow(w.taus[k], rounding)
 		}
-		byRows := x.byRows(t, qs)
+		byRows := g == nil && x.byRows(t, qs)
 		if byRows {
 			x.sumPanelRows(w, codes, t.Look.To, panels)
+		}
+		if g != nil {
+			x.scanGathered(w, t, g, codes, stride, panels)
+			continue
 		}
 		for at, panel := range panels {
 			lo := int(panel)
@@ -160,7 +169,38 @@ func (x *Run) scanPanels(ctx context.Context, worker *worker, t *looks.Compiled,
 			x.r.Kernels.Drain(w.passed.ids, w.passed.bounds, w.passed.stride, w.passed.counts, w.masks, w.values, uint32(lo*arms.PanelAtoms), w.slacks)
 		}
 	}
+	if g != nil {
+		for k := range qs {
+			g.toAtoms(w.passed.list(k).IDs)
+		}
+	}
 	return nil
+}
+
+// scanGathered lists for each query the atoms of consecutive panels of a gathering, of one strip, that pass, by their
+// places in it.
+func (x *Run) scanGathered(w *scratch, t *looks.Compiled, g *gathering, codes []int8, stride int, panels []uint32) {
+	c, from := x.C, g.first[panels[0]]
+	if g.panels == nil {
+		ids := g.atoms[from:g.first[panels[len(panels)-1]+1]]
+		w.sums8 = topk.Grow(w.sums8, len(ids))
+		x.r.Kernels.Rows8(w.sums8, c.Codes, c.R+c.D, ids, c.R, t.Look.To, codes)
+	}
+	for _, panel := range panels {
+		p := int(panel)
+		g.terms(&w.lanes, p)
+		if g.panels == nil {
+			w.masks[0] = x.r.Kernels.Test(w.sums8[g.first[p]-from:g.first[p+1]-from], &w.lanes, &w.tests[0], w.values)
+		} else {
+			x.r.Kernels.Scan(&w.scan, g.panels[p*arms.PanelAtoms*stride:(p+1)*arms.PanelAtoms*stride], c.R, t.Look.To, codes, stride, w.tests, &w.lanes, w.masks, w.values)
+			if allowed := g.allowed(p); ^allowed != 0 {
+				for k := range w.masks {
+					w.masks[k] &= allowed
+				}
+			}
+		}
+		x.r.Kernels.Drain(w.passed.ids, w.passed.bounds, w.passed.stride, w.passed.counts, w.masks, w.values, uint32(p*arms.PanelAtoms), w.slacks)
+	}
 }
 
 // byRows reports whether look t sums the products of rows as they lie: for a single query, Rows8 takes less than ScanRows, which

@@ -36,13 +36,17 @@ type pieces struct {
 	}
 }
 
-// ExpectedBytes is how many bytes of codes a search is expected to read that begins with look l.
+// ExpectedBytes is how many bytes of codes a search for one query is expected to read that begins with look l.
 func (x *Run) ExpectedBytes(l backend.Look) float64 {
 	later := laterShare
 	if l.Rule == backend.Cauchy {
 		later = laterCertain
 	}
-	return float64(x.C.N) * (float64(l.Rep.AtomBytes(x.C.R, l.To)) + later*float64(x.C.D-l.To))
+	atoms := x.C.N
+	if len(x.queries) == 1 && x.queries[0].gathers(l) {
+		atoms = x.queries[0].Goal.Filter.Len()
+	}
+	return float64(atoms) * (float64(l.Rep.AtomBytes(x.C.R, l.To)) + later*float64(x.C.D-l.To))
 }
 
 // scanHelped takes look t for query j, together with helpers. The look's course is that of scanQueries:
@@ -52,7 +56,7 @@ func (x *Run) ExpectedBytes(l backend.Look) float64 {
 func (x *Run) scanHelped(ctx context.Context, t *looks.Compiled, j int) error {
 	w := x.r.getScratch()
 	defer x.r.putScratch(w)
-	qs := x.newScans(w, t, []int{j})
+	qs := x.newScans(w, t, nil, []int{j})
 	q, panels := qs[0], x.C.PanelCount()
 	if err := x.expectThresholds(ctx, w, t, qs); err != nil {
 		q.stop()

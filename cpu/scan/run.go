@@ -46,6 +46,8 @@ type Run struct {
 	later   *revisit.Run
 	queries []Query
 	pieces  *pieces // of a look that helpers share; nil if none was
+
+	gathered gatheredMemory
 }
 
 // NewRun returns a run of the queries of later, which Reset prepares.
@@ -87,6 +89,7 @@ type scratch struct {
 	eligible   topk.Entries // the arms of a chunk whose estimates are at most the ceiling
 	candidates topk.Entries
 	sums8      []simd.RowSums8 // of the rows of a strip
+	rows       []uint8         // codes of a panel that is gathered
 	panelSums  [arms.PanelAtoms]simd.RowSums8
 }
 

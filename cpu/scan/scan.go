@@ -47,10 +47,19 @@ func (x *Run) Take(ctx context.Context, l backend.Look) error {
 	// panel. One that a context stopped in a look of other chunks scans by itself.
 	var together []int
 	other := map[int][]int{}
+	byFilter := map[*backend.Filter][]int{}
+	var filters []*backend.Filter
 	first := minChunk(l)
 	for j := range x.queries {
 		s := &x.queries[j]
 		if s.Phase != arms.Unscanned {
+			continue
+		}
+		if f := s.Goal.Filter; s.gathers(l) {
+			if byFilter[f] == nil {
+				filters = append(filters, f)
+			}
+			byFilter[f] = append(byFilter[f], j)
 			continue
 		}
 		if s.NextPanel == s.Goal.From/arms.PanelAtoms { // not scanned yet
@@ -63,31 +72,62 @@ func (x *Run) Take(ctx context.Context, l backend.Look) error {
 		}
 	}
 	slices.SortStableFunc(together, func(i, j int) int { return x.queries[i].NextPanel - x.queries[j].NextPanel })
-	if err := x.scanTogether(ctx, t, together); err != nil {
+	if err := x.scanTogether(ctx, t, nil, together); err != nil {
 		return err
 	}
 	for _, next := range slices.Sorted(maps.Keys(other)) {
-		if err := x.scanTogether(ctx, t, other[next]); err != nil {
+		if err := x.scanTogether(ctx, t, nil, other[next]); err != nil {
+			return err
+		}
+	}
+	for _, f := range filters {
+		if err := x.scanAllowed(ctx, t, f, byFilter[f]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// scanTogether scans for queries js. The threads divide the queries among them or, if there are
-// fewer queries than threads, the panels of each chunk.
-func (x *Run) scanTogether(ctx context.Context, t *looks.Compiled, js []int) error {
+// scanAllowed scans the atoms that f allows, which is the filter of queries js.
+func (x *Run) scanAllowed(ctx context.Context, t *looks.Compiled, f *backend.Filter, js []int) error {
+	g, err := x.gather(ctx, t, f, len(js))
+	if err != nil {
+		return err
+	}
+	// A query that a context stopped in a look at the panels of the collection may have scanned a part of a panel.
+	var whole, parted []int
+	for _, j := range js {
+		if _, found := g.at(x.queries[j].NextPanel); found {
+			whole = append(whole, j)
+		} else {
+			parted = append(parted, j)
+		}
+	}
+	if err := x.scanTogether(ctx, t, g, whole); err != nil {
+		return err
+	}
+	for _, j := range parted {
+		if err := x.scanTogether(ctx, t, nil, []int{j}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scanTogether scans for queries js, if g is not nil its panels in place of the collection's. The threads divide the
+// queries among them or, if there are fewer queries than threads, the panels of each chunk.
+func (x *Run) scanTogether(ctx context.Context, t *looks.Compiled, g *gathering, js []int) error {
 	if len(js) == 0 {
 		return nil
 	}
-	if x.Team.Helped() && len(js) == 1 && x.queries[js[0]].Goal.From == 0 {
+	if g == nil && x.Team.Helped() && len(js) == 1 && x.queries[js[0]].Goal.From == 0 {
 		return x.scanHelped(ctx, t, js[0])
 	}
 	if len(js) < x.r.Threads {
-		return x.scanQueries(ctx, t, js, x.r.Threads)
+		return x.scanQueries(ctx, t, g, js, x.r.Threads)
 	}
 	return x.r.EachQueryChunk(ctx, len(js), func(_ *threads.Scratch, lo, hi int) error {
-		return x.scanQueries(ctx, t, js[lo:hi], 1)
+		return x.scanQueries(ctx, t, g, js[lo:hi], 1)
 	})
 }
 
@@ -95,6 +135,7 @@ func (x *Run) scanTogether(ctx context.Context, t *looks.Compiled, js []int) err
 type scanning struct {
 	*Query
 	bound        looks.Bound
+	gathering    *gathering      // whose panels are scanned; nil: the collection's
 	codes        []int8          // the query's 8-bit codes, of the look's width; of the head alone at panels of signs
 	tables       simd.SignTables // of a look at panels of signs
 	allAllowed   bool            // filter and From allow every atom
@@ -116,16 +157,16 @@ type scanning struct {
 	again        int  // atoms whose codes were read before that
 }
 
-// scanQueries scans all panels for queries js together, chunk by chunk, on the given number
-// of threads.
-func (x *Run) scanQueries(ctx context.Context, t *looks.Compiled, js []int, threads int) error {
+// scanQueries scans all panels for queries js together, those of g if it is not nil, chunk by chunk, on the given
+// number of threads.
+func (x *Run) scanQueries(ctx context.Context, t *looks.Compiled, g *gathering, js []int, threads int) error {
 	workers := make([]worker, threads)
 	for p := range workers {
 		workers[p].w = x.r.getScratch()
 		defer x.r.putScratch(workers[p].w)
 	}
 	w := workers[0].w
-	waiting := x.newScans(w, t, js)
+	waiting := x.newScans(w, t, g, js)
 	if err := x.expectThresholds(ctx, w, t, waiting); err != nil {
 		for _, q := range waiting {
 			q.stop()
@@ -134,7 +175,7 @@ func (x *Run) scanQueries(ctx context.Context, t *looks.Compiled, js []int, thre
 	}
 	for len(waiting) > 0 {
 		var err error
-		if waiting, err = x.scanOnce(ctx, workers, t, waiting); err != nil {
+		if waiting, err = x.scanOnce(ctx, workers, t, g, waiting); err != nil {
 			return err
 		}
 	}
@@ -142,32 +183,28 @@ func (x *Run) scanQueries(ctx context.Context, t *looks.Compiled, js []int, thre
 }
 
 // scanOnce takes scans that are waiting to their ends, and returns those to be taken again.
-func (x *Run) scanOnce(ctx context.Context, workers []worker, t *looks.Compiled, waiting []*scanning) (again []*scanning, err error) {
+func (x *Run) scanOnce(ctx context.Context, workers []worker, t *looks.Compiled, g *gathering, waiting []*scanning) (again []*scanning, err error) {
 	w, threads, all := workers[0].w, len(workers), len(waiting)
 	slices.SortStableFunc(waiting, func(a, b *scanning) int { return a.NextPanel - b.NextPanel })
-	panels := x.C.PanelCount()
-	toScan := x.panelsToScan(waiting)
+	way := x.newCourse(g, waiting)
 	var qs []*scanning
 	var merged topk.Entries
 	lo := 0
 	for len(qs)+len(waiting) > 0 {
 		if len(qs) == 0 {
-			lo = waiting[0].NextPanel
+			lo = way.at(waiting[0])
 		}
-		for ; len(waiting) > 0 && waiting[0].NextPanel == lo; waiting = waiting[1:] {
-			if q := waiting[0]; q.beginScan(w, panels) {
+		for ; len(waiting) > 0 && way.at(waiting[0]) == lo; waiting = waiting[1:] {
+			if q := waiting[0]; q.beginScan(w, x.C.PanelCount()) {
 				qs = append(qs, q)
 			}
 		}
 		if len(qs) == 0 {
 			continue
 		}
-		hi := chunkEnd(minChunk(t.Look), lo, panels)
-		start, _ := slices.BinarySearch(toScan, uint32(max(lo, firstPanel(qs))))
-		toScan = toScan[start:]
-		end, _ := slices.BinarySearch(toScan, uint32(hi))
-		chunk := toScan[:end]
-		n := max(1, min(threads, end, 1+end*arms.PanelAtoms*t.AtomBytes*len(qs)/splitBytes))
+		hi := chunkEnd(minChunk(t.Look), lo, way.panels)
+		chunk, next := way.chunk(qs, lo, hi)
+		n := max(1, min(threads, len(chunk), 1+len(chunk)*arms.PanelAtoms*t.AtomBytes*len(qs)/splitBytes))
 		err := x.r.Checkpoint(ctx, all)
 		if err == nil {
 			err = x.scanChunk(ctx, workers[:n], t, qs, chunk)
@@ -191,14 +228,14 @@ func (x *Run) scanOnce(ctx context.Context, workers []worker, t *looks.Compiled,
 				}
 				return nil, err
 			}
-			if q.endChunk(w, hi, chunk, passed) {
+			if q.endChunk(w, next, chunk, passed) {
 				live = append(live, q)
 			} else if q.Phase == arms.Unscanned {
 				again = append(again, q)
 			}
 		}
 		qs = live
-		lo, toScan = hi, toScan[end:]
+		lo = hi
 	}
 	return again, nil
 }
@@ -217,7 +254,7 @@ func (q *scanning) beginScan(w *scratch, panels int) bool {
 // were scanned. It reports whether the scan goes on.
 func (q *scanning) endChunk(w *scratch, hi int, scanned []uint32, passed topk.Entries) bool {
 	lo, source := q.NextPanel, q.bound.Look.Source
-	strip := &q.bound.Strips[lo/looks.StripPanels]
+	strip := q.firstStrip(scanned)
 	q.settleGiven(w, source, passed, strip)
 	hidden := q.nextHidden(hi)
 	met := len(passed.IDs)
@@ -237,8 +274,8 @@ func (q *scanning) endChunk(w *scratch, hi int, scanned []uint32, passed topk.En
 	return !q.endScan(q.C.PanelCount())
 }
 
-// newScans prepares the queries js for look t, or continues scans by t that were stopped.
-func (x *Run) newScans(w *scratch, t *looks.Compiled, js []int) []*scanning {
+// newScans prepares the queries js for look t, of g if it is not nil, or continues scans by t that were stopped.
+func (x *Run) newScans(w *scratch, t *looks.Compiled, g *gathering, js []int) []*scanning {
 	width := t.AtomBytes
 	w.codes = topk.Grow(w.codes, len(js)*width)
 	qs, all := make([]*scanning, len(js)), make([]scanning, len(js))
@@ -246,7 +283,10 @@ func (x *Run) newScans(w *scratch, t *looks.Compiled, js []int) []*scanning {
 		s := &x.queries[j]
 		q := &all[k]
 		*q = scanning{Query: s, codes: w.codes[k*width : (k+1)*width], listedBefore: len(s.List.IDs),
-			allAllowed: s.AllowsAll(), allowedBits: s.filterBits(), from: s.NextPanel}
+			gathering: g, from: s.NextPanel}
+		if g == nil {
+			q.allAllowed, q.allowedBits = s.AllowsAll(), s.filterBits()
+		}
 		if stopped := s.stopped; stopped != nil && stopped.bound.Look == t.Look {
 			q.listedBefore, q.seen, q.codesRead, q.passed, q.begun, q.tied, q.above, q.hiddenPassed, s.stopped = stopped.listedBefore, stopped.seen, stopped.codesRead, stopped.passed, stopped.begun, stopped.tied, stopped.above, stopped.hiddenPassed, nil
 			q.from, q.repeats, q.again = stopped.from, stopped.repeats, stopped.again
