@@ -188,7 +188,7 @@ func arguments(t *testing.T) *surface {
 	s := &surface{name: "Python", words: map[string]string{}}
 	texts := map[string]string{}
 	former := map[string]bool{"": true}
-	for _, file := range []string{"_index", "_knn", "_joins", "_tables", "_compare", "_merge", "_answer", "_certified", "_result", "_range_result", "_limits"} {
+	for _, file := range []string{"_index", "_collection", "_searches", "_knn", "_joins", "_tables", "_compare", "_merge", "_answer", "_certified", "_result", "_range_result", "_limits"} {
 		text, err := os.ReadFile("python/src/thresher/" + file + ".py")
 		if err != nil {
 			t.Fatal(err)

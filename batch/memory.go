@@ -130,9 +130,10 @@ func (w *work) together(queries int) int {
 	return int(max(1, min(int64(n), spare/each)))
 }
 
-// Runs are taken to keep keepsMore times as many arms of a query as the run before them, and no less than a part of what was
-// taken before: of few queries keepsPart, of one nearly all, since it says little of many.
-const keepsMore, keepsPart, fewKept = 2, .25, 32
+// Runs are taken to keep keepsMore times as many arms of a query as the run before them, since a look lists more than it keeps
+// at its end, and at least keepsLeast of all. They are taken to keep no less than a part of what was taken before: of few
+// queries keepsPart, of one nearly all, since it says little of many.
+const keepsMore, keepsLeast, keepsPart, fewKept = 4, 1. / 8, .25, 32
 
 // noteKept notes how many arms the looks of a run kept of a query.
 func (e *Engine) noteKept(answers backend.Answers) {
@@ -147,9 +148,10 @@ func (e *Engine) noteKept(answers backend.Answers) {
 		}
 		all += kept
 	}
-	m := float64(len(answers))
+	m, n := float64(len(answers)), float64(e.c.N)
 	before := float64(cmp.Or(e.keeps.Load(), int64(e.c.N)))
-	e.keeps.Store(1 + int64(max(keepsMore*float64(all)/m, before*max(keepsPart, 1-m/fewKept)))) // of two runs at once the later one is noted
+	keeps := max(keepsMore*float64(all)/m, keepsLeast*n, before*max(keepsPart, 1-m/fewKept))
+	e.keeps.Store(1 + int64(min(keeps, n))) // of two runs at once the later one is noted
 }
 
 // spared is what Options.Spare returned at a time.

@@ -50,18 +50,22 @@ func (b *builder) computeHead() error {
 			longest = float64(slices.Max(c.Norm))
 		}
 		memory := c.RowMemory()
-		for k, i := range generator(c.Seed, streamSample).Perm(c.N)[:n] {
+		sampled := sampledRows(c.Seed, streamSample, c.N, n)
+		if b.file != nil {
+			b.file.fetchRows(sampled)
+		}
+		for k, i := range sampled {
 			norm := b.rowNorms[i]
 			if norm == 0 {
 				continue
 			}
 			// Second moments of unscaled norms spread over many octaves would be those of the largest alone.
-			f := b.workingFactor(uint32(i))
+			f := b.workingFactor(i)
 			if !c.Metric.Normalises() {
 				f = 1 / max(norm, longest*1e-3)
 				f *= min(1, norm/longest*1e3)
 			}
-			s.setRow(k, c.RowIn(memory, i), c.Centre, f)
+			s.setRow(k, c.RowIn(memory, int(i)), c.Centre, f)
 		}
 		u, d := fitHead(s, c.R, c.Seed, b.threads)
 		copy(t.u, u)

@@ -291,6 +291,23 @@ func (w *file) perAtom() (parts []part) {
 // rows is the section of rows.
 func (w *file) rows() part { return part{off: w.sections[0].Offset, b: w.maps[0]} }
 
+// fetchRows has the system begin to read a sample of the rows, which would else be read one after the other.
+func (w *file) fetchRows(rows []uint32) {
+	rows = slices.Clone(rows)
+	b := w.rows().b
+	startReadingRows(b, len(b)/w.atoms, rows)
+}
+
+// fetchAtoms has the system begin to read the codes and terms of a sample of atoms.
+func (w *file) fetchAtoms(atoms []uint32) {
+	atoms = slices.Clone(atoms)
+	for _, p := range w.perAtom() {
+		if w.sections[p.section].Name != "panels" { // of which a forecast reads none
+			startReadingRows(p.b, len(p.b)/w.atoms, atoms)
+		}
+	}
+}
+
 // keepSums keeps the checksums of the parts that a sweep has passed whole.
 func (w *file) keepSums(s *sweep) {
 	if s == nil {

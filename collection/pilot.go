@@ -104,13 +104,13 @@ func (b *builder) makePilot() (*Pilot, error) {
 	}
 	p := newPilot(pilotKs(c.N), times, len(c.Stages))
 	n := min(c.N, pilotAtoms)
-	arms := make([]uint32, n) // internal indexes
-	for k, i := range generator(c.Seed, streamPilot).Perm(c.N)[:n] {
-		arms[k] = uint32(i)
-	}
+	arms := sampledRows(c.Seed, streamPilot, c.N, n) // internal indexes
 	queries, scores, thetas, err := b.pilotScores(arms)
 	if err != nil {
 		return nil, err
+	}
+	if b.file != nil {
+		b.file.fetchAtoms(arms)
 	}
 	f := c.newForecast(arms)
 	parts := make([]*Pilot, len(queries))

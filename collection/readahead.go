@@ -22,8 +22,14 @@ func (c *Collection) ReadRowsAhead(rows []uint32) {
 	if !c.ahead {
 		return
 	}
+	startReadingRows(c.Vectors.Bytes(), c.Dim*c.Elem().Size(), rows)
+}
+
+// startReadingRows has the system begin to read the rows of these numbers, of size bytes each, of a mapping that begins with a
+// page, in their order. It sorts rows.
+func startReadingRows(all []byte, size int, rows []uint32) {
 	slices.Sort(rows)
-	all, size, page := c.Vectors.Bytes(), c.Dim*c.Elem().Size(), os.Getpagesize()
+	page := os.Getpagesize()
 	from, to := 0, 0 // what is about to be read
 	for _, row := range rows {
 		lo, hi := int(row)*size/page*page, min((int(row+1)*size+page-1)/page*page, len(all))

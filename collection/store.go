@@ -127,6 +127,7 @@ type file struct {
 	maps     [][]byte
 	inMemory []bool         // by section: held in memory, not mapped, until closeSections
 	segment  int64          // bytes that a build works on at a time, see paging.go; 0: all
+	atoms    int            // in all
 	squares  []float64      // sums of squares of each row; nil if they were not summed as they were written
 	sums     map[int]uint32 // checksums of sections that were summed as they were written
 }
@@ -234,7 +235,7 @@ func writeFile(ctx context.Context, f *os.File, src Source, o *Options) (err err
 	if err != nil {
 		return err
 	}
-	w.sums[0], w.squares = rows.crc, rows.squares
+	w.atoms, w.sums[0], w.squares = n, rows.crc, rows.squares
 	c, err := newCollection(n, src.Dim(), o.from(src))
 	if err != nil {
 		return err

@@ -23,6 +23,15 @@ const (
 
 func generator(seed uint64, stream uint64) *rand.Rand { return rand.New(philox.New(seed, stream)) }
 
+// sampledRows returns m of n numbers in random order.
+func sampledRows(seed, stream uint64, n, m int) []uint32 {
+	sample := make([]uint32, m)
+	for k, i := range generator(seed, stream).Perm(n)[:m] {
+		sample[k] = uint32(i)
+	}
+	return sample
+}
+
 // transform splits a vector into its head, U^T v, and its rotated rest, R (v - U U^T v), in D
 // dimensions.
 type transform struct {

@@ -65,11 +65,12 @@ func (x *Run) scanHelped(ctx context.Context, t *looks.Compiled, j int) error {
 	if !q.beginScan(w, panels) {
 		return nil
 	}
-	for {
-		if err := x.scanPieces(ctx, w, t, qs); err != nil || q.Phase != arms.Unscanned {
+	for q.Phase == arms.Unscanned {
+		if err := x.scanPieces(ctx, w, t, qs); err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
 // scanPieces takes a scan that has begun to its end, together with helpers.

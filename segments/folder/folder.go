@@ -92,7 +92,7 @@ type Folder struct {
 	named      bool   // there have been ids, which decided about their kind
 
 	keying sync.Mutex // guards keys
-	keys   map[string]logged
+	keys   map[string]versionedKey
 
 	opened   uint64        // writes before those of set
 	greatest atomic.Uint64 // of all ids that are numbers and were ever written; 0 if none was

@@ -41,8 +41,8 @@ func (k *Key) check() error {
 	return nil
 }
 
-// logged is a key with the version that its change made.
-type logged struct {
+// versionedKey is a key with the version that its change made.
+type versionedKey struct {
 	*Key
 	version uint64
 }
@@ -55,9 +55,9 @@ func (f *Folder) remember(k *Key, version uint64) {
 	f.keying.Lock()
 	defer f.keying.Unlock()
 	if f.keys == nil {
-		f.keys = map[string]logged{}
+		f.keys = map[string]versionedKey{}
 	}
-	f.keys[k.Name] = logged{k, version}
+	f.keys[k.Name] = versionedKey{k, version}
 }
 
 // FindKey returns the key of this name of the newest change that had it, unless it was handed over to Options.KeepKeys since; nil if there is none.
