@@ -235,7 +235,7 @@ func (s *Snapshot) Kept() int64 { return s.sum((*batch.Engine).Kept) }
 // Making bounds the bytes of what a search makes of its segments for engines to keep.
 func (s *Snapshot) Making() int64 { return s.sum((*batch.Engine).Making) }
 
-// sum adds up what of says of the engines of segments.
+// sum adds up what a method says of the engines of segments.
 func (s *Snapshot) sum(of func(*batch.Engine) int64) (all int64) {
 	for i := range s.views {
 		all += of(s.views[i].engine)

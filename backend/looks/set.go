@@ -20,8 +20,8 @@ type Set struct {
 	strips map[termsKey][]Strip
 	sides  map[termsKey][]Side
 	signs  *collection.SignTerms // of deterministic looks; nil until there is one
-	panels map[int]*signPanels // of each width that a look has asked for
-	reach  map[float64]float64 // bandit.Reach by alpha, the same for looks at every stage
+	panels map[int]*signPanels   // of each width that a look has asked for
+	reach  map[float64]float64   // bandit.Reach by alpha, the same for looks at every stage
 }
 
 // termsKey identifies the terms of a look.
