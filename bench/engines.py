@@ -4,7 +4,7 @@ seconds, Parquet to Parquet, and whether the answers are the same. The start of 
 counted, which a job of one query a task has as well, nor that of the one process.
 
     python3 bench/engines.py ray|spark|array build/thresher [--queries 20000] [--rows 200000] [--dim 256] [--rounds 3]
-    python3 bench/engines.py array build/thresher --rows 5400000 --queries 500 --block 125 --memory 2048 --rounds 1
+    python3 bench/engines.py array build/thresher --rows 5400000 --queries 500 --block 125 --memory 2048 --whole
 
 Processor seconds are those of all processes below the one that measures, read ten times a second, less what reading
 them takes. They are stated apart for what searches (actors, workers of Python, and their children) and for what the
@@ -36,12 +36,15 @@ K = 10
 class Meter:
     """Processor seconds of this process and all below it, those that have ended included, by what they are."""
 
+    def __init__(self) -> None:
+        self.by: Counter[str] = Counter()
+        self.own = 0.0  # of reading
+
     def __enter__(self) -> Meter:
         self.last: dict[tuple[str, str], float] = {}
         self.kinds: dict[tuple[str, str], str] = {}
         self.peaks: dict[tuple[str, str], tuple[str, int]] = {}  # of those that search, and their programs
         self.done = threading.Event()
-        self.own = 0.0
         self.thread = threading.Thread(target=self.watch)
         self.read()
         self.first = dict(self.last)
@@ -52,7 +55,6 @@ class Meter:
         self.done.set()
         self.thread.join()
         self.read()
-        self.by: Counter[str] = Counter()
         for who, now in self.last.items():
             self.by[self.kinds.get(who, "other")] += now - self.first.get(who, 0)
         self.by["here"] -= self.own
@@ -326,6 +328,9 @@ def main() -> None:
         type=int,
         help="MiB beside mapped files that each process of a job's thresher and Spark's Python may have",
     )
+    words.add_argument(
+        "--whole", action="store_true", help="count the start as well, for jobs beside which it is short"
+    )
     a = words.parse_args()
     root = Path(__file__).resolve().parents[1]
     os.environ["THRESHER_BINARY"] = os.path.abspath(a.binary)
@@ -342,14 +347,15 @@ def main() -> None:
         if a.memory:
             os.environ["THRESHER_BINARY"] = limited(unlimited, a.memory, home)
         job, alone, same = ENGINES[a.engine](data, a)  # the processes of an engine have the variables of its start
-        job("queries" if a.engine == "spark" else "one")  # what the engine starts once, and Java compiles
+        if not a.whole:
+            job("queries" if a.engine == "spark" else "one")  # what the engine starts once, and Java compiles
         os.environ["THRESHER_BINARY"] = unlimited
         print("measuring", flush=True)
         ratios = []
         for i in range(a.rounds):
             took_by: dict[Any, tuple[Meter, Meter]] = {}
             for call in (job, alone) if i % 2 == 0 else (alone, job):  # the speed of a processor drifts
-                took_by[call] = seconds(call, "one"), seconds(call, "queries")
+                took_by[call] = Meter() if a.whole else seconds(call, "one"), seconds(call, "queries")
             (start, full), (opened, one) = took_by[job], took_by[alone]
             took = one.seconds - opened.seconds
             ratios.append((full.seconds - start.seconds) / took)
