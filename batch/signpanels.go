@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"thresher/backend"
-	"thresher/simd"
 )
 
 // refusalAge is for how long panels of signs for which no memory was spare are not asked for again.
@@ -101,5 +100,5 @@ func (e *Engine) Making() int64 {
 	if e.costs.Lookup == 0 || !e.c.Coded() || e.Kept() > 0 {
 		return 0
 	}
-	return e.c.SignPanelsSize(min(e.c.D, simd.MaxSignPanel))
+	return e.c.MaxSignPanelsSize()
 }

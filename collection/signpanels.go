@@ -22,6 +22,9 @@ func (c *Collection) SignPanelsSize(width int) int64 {
 	return int64(c.PanelCount()) * int64(simd.SignPanelBytes(c.R, width)+3*4*PanelAtoms)
 }
 
+// MaxSignPanelsSize returns the bytes of panels of as many signs as there may be.
+func (c *Collection) MaxSignPanelsSize() int64 { return c.SignPanelsSize(min(c.D, simd.MaxSignPanel)) }
+
 // NewSignPanels returns memory for the panels of signs of width coordinates, a multiple of 8, at most D and
 // simd.MaxSignPanel. The collection is coded.
 func (c *Collection) NewSignPanels(width int) *SignPanels {
