@@ -384,7 +384,7 @@ def test_torch_keeps_bfloat16(vectors, queries):
         )
 
 
-def test_open_several_files(tmp_path, vectors, queries):
+def test_open_several_files(tmp_path, monkeypatch, vectors, queries):
     folder = tmp_path / "many"
     folder.mkdir()
     names = [folder / name for name in ("p-1.npy", "p-2.npy", "p-10.npy")]
@@ -405,6 +405,10 @@ def test_open_several_files(tmp_path, vectors, queries):
         thresher.Index.open([names[0], folder / "p-3.npy"], metric="ip")
     with pytest.raises(ValueError, match="path: an empty list"):
         thresher.Index.open([], metric="ip")
+    monkeypatch.chdir(folder)
+    for empty in ("", [""]):
+        with pytest.raises(ValueError, match="path: an empty path"):
+            thresher.Index.open(empty, metric="ip")
     (tmp_path / "a,b.npy").write_bytes(names[0].read_bytes())
     assert len(thresher.Index.open(tmp_path / "a,b.npy", metric="ip")) == 400
     with pytest.raises(ValueError, match=r"a,b.npy has a comma"):

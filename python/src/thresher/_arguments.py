@@ -172,9 +172,12 @@ def text(value: Any, name: str) -> str:
 def file_name(path: Any, argument: str = "path") -> str:
     """Return the absolute path of a file."""
     try:
-        return os.path.abspath(os.fsdecode(path))
+        name = os.fsdecode(path)
     except TypeError:
         raise TypeError(f"{argument}: {path!r}, expected the path of a file") from None
+    if not name:  # which would be the current folder
+        raise ValueError(f"{argument}: an empty path, expected that of a file")
+    return os.path.abspath(name)
 
 
 def present_file(path: Any, argument: str) -> str:

@@ -41,10 +41,12 @@ _SCRATCH = ".building-"
 ROWS = 1_000_000  # files are joined to segments of at least so many rows
 
 
-def _opened(path: str, filesystem: FileSystem | None) -> tuple[FileSystem, str]:
+def _opened(path: str, filesystem: FileSystem | None, argument: str) -> tuple[FileSystem, str]:
     """Return the file system of a path or URI, and the path within it."""
     from pyarrow import fs
 
+    if not path and filesystem is None:  # which would be the current folder
+        raise ValueError(f"{argument}: an empty path, expected that of a file or folder")
     if filesystem is not None:
         return (filesystem if isinstance(filesystem, fs.FileSystem) else fs._ensure_filesystem(filesystem)), path
     if "://" in path:
@@ -93,7 +95,7 @@ def find_files(
     found: list[Any] = []
     system: FileSystem | None = None
     for name in given:
-        own, within = _opened(name, filesystem)
+        own, within = _opened(name, filesystem, argument)
         if system is not None and own != system:
             raise ValueError(f"{argument}: {name} is in another file system than {given[0]}")
         system = own
@@ -295,7 +297,7 @@ class Build:
             self.segments[-1].append(f.path)
             full += shape[0]
         self.files = [[f.path, f.size, f.mtime_ns] for f in files]
-        self.out, self.folder = _opened(os.fspath(out), filesystem)
+        self.out, self.folder = _opened(os.fspath(out), filesystem, "out")
         if self.out.get_file_info(self.folder).type == fs.FileType.File:
             raise NotADirectoryError(errno.ENOTDIR, "out: it is a file, expected a folder", self.folder)
         plan = self._stated()

@@ -45,7 +45,7 @@ class Staged:
     def __init__(
         self, out: str | os.PathLike[str], *, overwrite: bool = False, filesystem: FileSystem | None = None
     ) -> None:
-        self._system, self.folder = _parts._opened(os.fspath(out), filesystem)
+        self._system, self.folder = _parts._opened(os.fspath(out), filesystem, "out")
         names = [os.path.basename(path) for path in self._there()]
         if not overwrite and not self._half_moved(names) and any(name.endswith(_parts.SUFFIX) for name in names):
             raise FileExistsError(

@@ -258,6 +258,7 @@ def test_what_is_wrong_is_said_before_tasks(tmp_path, data, x, no_tasks):
         return lambda: knn(*given, **named)
 
     (tmp_path / "empty").mkdir()
+    refused(job(queries, ""), ValueError, "vectors", "an empty path")
     refused(job(queries, tmp_path / "nowhere"), FileNotFoundError, "vectors", "nowhere")
     refused(job(queries, tmp_path / "empty"), FileNotFoundError, "vectors", "no files .thresher", "empty")
     refused(job(queries, data / "vectors"), FileNotFoundError, "no files .thresher", "vectors")
@@ -277,6 +278,8 @@ def test_builds_are_checked_before_tasks(tmp_path, data, x, no_tasks):
     def build(source, out=tmp_path / "out", **named):
         return lambda: thresher.ray.build(source, out, **{"metric": "cosine", **named})
 
+    refused(build(""), ValueError, "source", "an empty path")
+    refused(build(data / "vectors", out=""), ValueError, "out", "an empty path")
     refused(
         build(data / "vectors" / "part-[5].parquet", out=data / "vectors" / "part-5.parquet"), OSError, "out", "file"
     )

@@ -234,6 +234,7 @@ def test_what_a_driver_refuses(spark, users, items, segments, tmp_path, no_jobs)
     (tmp_path / "file").write_text("")
     twice = users.select("*", sf.col("id"))
     for call, kind, *said in [
+        (lambda: knn(users, ""), ValueError, "vectors: an empty path"),
         (lambda: knn(users, tmp_path / "where"), FileNotFoundError, "vectors: there is no such", "where"),
         (lambda: knn(users, tmp_path / "none"), FileNotFoundError, "the folder has no files .thresher", "none"),
         (lambda: knn(users, segments, vector="vektor"), ValueError, "vector: queries have no column 'vektor'", "seen"),
