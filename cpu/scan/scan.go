@@ -39,7 +39,7 @@ func (x *Run) Take(ctx context.Context, l backend.Look) error {
 	if err := arms.CheckLook(l, x.C); err != nil {
 		return err
 	}
-	t, err := x.r.Compile(l)
+	t, err := x.r.Compile(ctx, l)
 	if err != nil {
 		return err
 	}
