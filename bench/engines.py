@@ -4,7 +4,7 @@ seconds, Parquet to Parquet, and whether the answers are the same. The start of 
 counted, which a job of one query a task has as well, nor that of the one process.
 
     python3 bench/engines.py ray|spark|array build/thresher [--queries 20000] [--rows 200000] [--dim 256] [--rounds 3]
-    python3 bench/engines.py ray build/thresher --rows 1400000 --queries 2000 --block 500 --memory 512 --rounds 1
+    python3 bench/engines.py array build/thresher --rows 5400000 --queries 500 --block 125 --memory 2048 --whole
 
 Processor seconds are those of all processes below the one that measures, read ten times a second, less what reading
 them takes. They are stated apart for what searches (actors, workers of Python, and their children) and for what the
@@ -36,12 +36,15 @@ K = 10
 class Meter:
     """Processor seconds of this process and all below it, those that have ended included, by what they are."""
 
+    def __init__(self) -> None:
+        self.by: Counter[str] = Counter()
+        self.own = 0.0  # of reading
+
     def __enter__(self) -> Meter:
         self.last: dict[tuple[str, str], float] = {}
         self.kinds: dict[tuple[str, str], str] = {}
-        self.peak = 0
+        self.peaks: dict[tuple[str, str], tuple[str, int]] = {}  # of those that search, and their programs
         self.done = threading.Event()
-        self.own = 0.0
         self.thread = threading.Thread(target=self.watch)
         self.read()
         self.first = dict(self.last)
@@ -52,7 +55,6 @@ class Meter:
         self.done.set()
         self.thread.join()
         self.read()
-        self.by: Counter[str] = Counter()
         for who, now in self.last.items():
             self.by[self.kinds.get(who, "other")] += now - self.first.get(who, 0)
         self.by["here"] -= self.own
@@ -95,7 +97,21 @@ class Meter:
                             "here" if pid == me else kind(Path(f"/proc/{pid}/cmdline").read_bytes())
                         )
                     if self.kinds[pid, start] == "search":
-                        self.peak = max(self.peak, anonymous(pid))
+                        self.note(pid, start)
+
+    def note(self, pid: str, start: str) -> None:
+        """Note what a process that searches has in memory now."""
+        program, greatest = self.peaks.get((pid, start), ("", 0))
+        if program != "thresher":  # the shell that limits it becomes thresher
+            program = os.path.basename(os.readlink(f"/proc/{pid}/exe"))
+        self.peaks[pid, start] = program, max(greatest, anonymous(pid))
+
+    def memory(self) -> str:
+        """Return the greatest memory beside files of each process that searched, by programs."""
+        by: dict[str, list[int]] = {}
+        for program, greatest in sorted(self.peaks.values()):
+            by.setdefault(program, []).append(greatest >> 20)
+        return ", ".join(f"{program} {' '.join(map(str, mebibytes))}" for program, mebibytes in by.items())
 
 
 def kind(command: bytes) -> str:
@@ -117,8 +133,8 @@ def anonymous(pid: str) -> int:
 
 
 def limited(binary: str, mebibytes: int, home: str) -> str:
-    """Return a program that runs thresher with so much memory beside mapped files."""
-    path = Path(home, "thresher")
+    """Return a program that runs another with so much memory beside mapped files."""
+    path = Path(home, f"limited-{os.path.basename(binary)}")
     path.write_text(f'#!/bin/sh\nulimit -d {mebibytes << 10}\nexec "{binary}" "$@"\n')
     path.chmod(0o700)
     return str(path)
@@ -151,15 +167,17 @@ class Data:
         os.mkdir(f"{self.home}/{name}")
         for i, ids in enumerate(np.array_split(np.arange(n), files)):
             vectors = pa.FixedSizeListArray.from_arrays(pa.array(rows(ids).reshape(-1)), self.dim)
-            pq.write_table(pa.table({"id": ids, "vector": vectors}), f"{self.home}/{name}/{i:03d}.parquet")
+            table = pa.table({"id": ids, "vector": vectors})
+            pq.write_table(table, f"{self.home}/{name}/{i:03d}.parquet", use_dictionary=False, compression="none")
 
     @property
     def segments(self) -> str:
         return f"{self.home}/segments"
 
-    def bytes(self) -> int:
+    def bytes(self, engine: str) -> int:
         """Return what all segments, or the collection of an array, take."""
-        return sum(path.stat().st_size for path in Path(self.home).rglob("*.thresher"))
+        pattern = "items.thresher" if engine == "array" else "segments/*.thresher"
+        return sum(path.stat().st_size for path in Path(self.home).glob(pattern))
 
     def files(self, of: str) -> list[str]:
         return sorted(str(path) for path in Path(f"{self.home}/{of}").iterdir())
@@ -228,7 +246,7 @@ def spark_engine(data: Data, a: argparse.Namespace) -> Engine:
         "spark.driver.host": "127.0.0.1",
         "spark.sql.files.openCostInBytes": "134217728",  # a file is a partition
     }
-    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYSPARK_PYTHON"] = limited(sys.executable, a.memory, data.home) if a.memory else sys.executable
     builder = SparkSession.builder.master(f"local[{a.tasks}]")
     for name, value in settings.items():
         builder = builder.config(name, value)
@@ -267,29 +285,29 @@ def spark_engine(data: Data, a: argparse.Namespace) -> Engine:
 
 def array_engine(data: Data, a: argparse.Namespace) -> Engine:
     """A process for each part of the queries, which searches one collection of all vectors."""
-    binary, items, parts = os.environ["THRESHER_BINARY"], f"{data.home}/items.thresher", f"{data.home}/parts"
+    task, items, parts = os.environ["THRESHER_BINARY"], f"{data.home}/items.thresher", f"{data.home}/parts"
 
-    def run(*words: str) -> None:
+    def run(binary: str, *words: str) -> None:
         subprocess.run([binary, *words], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     if not os.path.isfile(items):
-        run("build", "--vectors", f"{data.home}/vectors", "--metric", "cosine", "--ids", "id", "--out", items)
+        run(task, "build", "--vectors", f"{data.home}/vectors", "--metric", "cosine", "--ids", "id", "--out", items)
 
-    def search(of: str, out: str, *more: str) -> None:
+    def search(binary: str, of: str, out: str, *more: str) -> None:
         words = ["--vectors", items, "--queries", f"{data.home}/{of}", "--queries-column", "vector", "-k", str(K)]
-        run("search", *words, "--method", a.method, "--threads", "1", "--overwrite", "--out", out, *more)
+        run(binary, "search", *words, "--method", a.method, "--threads", "1", "--overwrite", "--out", out, *more)
 
     def job(of: str) -> None:
         tasks = len(data.files(of))
         for i in range(tasks):
-            search(of, f"{parts}/{i}.parquet", "--part", f"{i}/{tasks}")
+            search(task, of, f"{parts}/{i}.parquet", "--part", f"{i}/{tasks}")
 
     def same() -> bool:
-        run("check", parts, "--out", f"{data.home}/whole.parquet", "--overwrite")
+        run(task, "check", parts, "--out", f"{data.home}/whole.parquet", "--overwrite")
         return Path(f"{data.home}/whole.parquet").read_bytes() == Path(f"{data.home}/alone.parquet").read_bytes()
 
     os.makedirs(parts, exist_ok=True)
-    return job, lambda of: search(of, f"{data.home}/alone.parquet"), same
+    return job, lambda of: search(os.environ["THRESHER_BINARY"], of, f"{data.home}/alone.parquet"), same
 
 
 ENGINES = {"ray": ray_engine, "spark": spark_engine, "array": array_engine}
@@ -305,7 +323,14 @@ def main() -> None:
     words.add_argument("--tasks", type=int, default=2, help="tasks at a time")
     words.add_argument("--method", default="auto")
     words.add_argument("--home", help="folder for the data, which are kept there and used again; a new one without")
-    words.add_argument("--memory", type=int, help="MiB beside mapped files that each process of thresher may have")
+    words.add_argument(
+        "--memory",
+        type=int,
+        help="MiB beside mapped files that each process of a job's thresher and Spark's Python may have",
+    )
+    words.add_argument(
+        "--whole", action="store_true", help="count the start as well, for jobs beside which it is short"
+    )
     a = words.parse_args()
     root = Path(__file__).resolve().parents[1]
     os.environ["THRESHER_BINARY"] = os.path.abspath(a.binary)
@@ -318,17 +343,19 @@ def main() -> None:
         return meter
 
     with tempfile.TemporaryDirectory() if a.home is None else contextlib.nullcontext(a.home) as home:
+        data, unlimited = Data(home, a), os.environ["THRESHER_BINARY"]
         if a.memory:
-            os.environ["THRESHER_BINARY"] = limited(os.environ["THRESHER_BINARY"], a.memory, home)
-        data = Data(home, a)
-        job, alone, same = ENGINES[a.engine](data, a)
-        job("one" if a.engine == "ray" else "queries")  # what the engine starts once, and Java compiles
+            os.environ["THRESHER_BINARY"] = limited(unlimited, a.memory, home)
+        job, alone, same = ENGINES[a.engine](data, a)  # the processes of an engine have the variables of its start
+        if not a.whole:
+            job("queries" if a.engine == "spark" else "one")  # what the engine starts once, and Java compiles
+        os.environ["THRESHER_BINARY"] = unlimited
         print("measuring", flush=True)
         ratios = []
         for i in range(a.rounds):
             took_by: dict[Any, tuple[Meter, Meter]] = {}
             for call in (job, alone) if i % 2 == 0 else (alone, job):  # the speed of a processor drifts
-                took_by[call] = seconds(call, "one"), seconds(call, "queries")
+                took_by[call] = Meter() if a.whole else seconds(call, "one"), seconds(call, "queries")
             (start, full), (opened, one) = took_by[job], took_by[alone]
             took = one.seconds - opened.seconds
             ratios.append((full.seconds - start.seconds) / took)
@@ -337,8 +364,9 @@ def main() -> None:
                 f"one process {took:.2f} s beyond {opened.seconds:.2f}; {a.engine} {full.seconds - start.seconds:.2f} "
                 f"beyond {start.seconds:.2f}, of which searching {full.searching - start.searching:.2f}"
                 + "".join(f", {what} {used:.2f}" for what, used in beside.items())
-                + f"; at most {full.peak / 2**20:.0f} MiB in memory beside files of {data.bytes() / 2**20:.0f}"
-                + f"; ratio {ratios[-1]:.3f}; {'the same answers' if same() else 'OTHER ANSWERS'}",
+                + f"; MiB in memory beside files of {data.bytes(a.engine) / 2**20:.0f}: {full.memory()}; "
+                f"one process {one.memory()}"
+                f"; ratio {ratios[-1]:.3f}; {'the same answers' if same() else 'OTHER ANSWERS'}",
                 flush=True,
             )
         print(f"median of {a.rounds}: {statistics.median(ratios):.3f}")
