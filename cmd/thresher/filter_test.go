@@ -130,6 +130,24 @@ func TestFilterErrors(t *testing.T) {
 	}
 }
 
+// TestEmptyLimits: a limit that is given as nothing, as by a variable that is not set, is refused wherever it can be given.
+func TestEmptyLimits(t *testing.T) {
+	for flag, verbs := range map[string]string{
+		"filter":        "search,truth,certify,recall,verify,report,graph,pairs,rows delete,job submit q.npy",
+		"filter-column": "search,truth,certify,job submit q.npy",
+		"exclude":       "search,truth,certify,recall,verify,job submit q.npy",
+		"by":            "join",
+	} {
+		for verb := range strings.SplitSeq(verbs, ",") {
+			r := thresher(t, append(strings.Fields(verb), "--"+flag+"=")...)
+			r.WantCode(t, cli.ExitInput)
+			if !strings.Contains(r.Err, "--"+flag+" is empty: leave it out") {
+				t.Errorf("%s: %s", verb, r.Err)
+			}
+		}
+	}
+}
+
 // TestKeptColumns: a prepared collection has the columns that it was built with, and answers as the file does; they are
 // named by info, and refused where they are damaged or of another collection.
 func TestKeptColumns(t *testing.T) {

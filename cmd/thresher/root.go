@@ -30,6 +30,19 @@ func refuseURLs(flags *pflag.FlagSet) (err error) {
 	return err
 }
 
+// limitFlags are those without which more may be found, or deleted.
+var limitFlags = []string{"filter", "filter-column", "exclude", "by"}
+
+// refuseEmpty refuses limits that are given as nothing, as by a variable of a shell that is not set: without them all would be found.
+func refuseEmpty(flags *pflag.FlagSet) (err error) {
+	flags.Visit(func(f *pflag.Flag) {
+		if err == nil && f.Value.String() == "" && slices.Contains(limitFlags, f.Name) {
+			err = fmt.Errorf("--%s is empty: leave it out if there is to be no such limit", f.Name)
+		}
+	})
+	return err
+}
+
 func newRootCommand(a *app) *cobra.Command {
 	root := a.Root(&cobra.Command{
 		Use:   "thresher",
@@ -74,7 +87,7 @@ a deadline; 4 backend unavailable; 130 interrupted.`,
 	)
 	load := root.PersistentPreRunE
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
-		return cmp.Or(refuseURLs(cmd.Flags()), load(cmd, args))
+		return cmp.Or(refuseURLs(cmd.Flags()), refuseEmpty(cmd.Flags()), load(cmd, args))
 	}
 	flagHeadings.Group(root)
 	root.AddCommand(choice.Commands(a.App)...)

@@ -108,6 +108,8 @@ def test_an_index_answers_as_its_worker(asked, metric, method):
         np.testing.assert_array_equal(awaited.ids, want.ids)
         with pytest.raises(ValueError, match="deadline: 0 seconds"):
             index.search(query.astype(np.float32), 7, deadline=0)
+        with pytest.raises(TypeError, match="progress: 5"):
+            index.search(query.astype(np.float32), 7, progress=5)
         with pytest.raises(thresher.BadInput, match="queries: row 0"):
             index.search(np.full(20, np.nan, np.float32), 7)
 

@@ -338,6 +338,11 @@ func TestBadRowGoals(t *testing.T) {
 	if _, err := DecodeSpec([]byte(`{"input_file_id":"f","goals":{"k_column":7}}`)); problem.Of(err).Field != "goals.k_column" {
 		t.Errorf("%v, field %q", err, problem.Of(err).Field)
 	}
+	for _, name := range []string{"k_column", "min_score_column", "max_distance_column", "filter_column", "exclude_file_id"} {
+		if _, err := DecodeSpec(fmt.Appendf(nil, `{"input_file_id":"f","goals":{"%s":""}}`, name)); problem.Of(err).Field != "goals."+name {
+			t.Errorf("an empty %s: %v", name, err)
+		}
+	}
 	s, err := DecodeSpec([]byte(`{"input_file_id":"f","goals":{"k_column":"k","candidates_file_id":"c"}}`))
 	if d := cmp.Diff(&BatchGoals{KColumn: "k", CandidatesFileID: "c"}, s.Goals); d != "" || err != nil {
 		t.Error(d, err)

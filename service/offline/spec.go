@@ -46,16 +46,28 @@ func DecodeSpec(body []byte) (s Spec, err error) {
 // goalsReader reads the member goals of a Spec.
 func goalsReader(name string, g *BatchGoals) jsonbody.Reader {
 	return jsonbody.Object(jsonbody.Members{
-		"k_column":            jsonbody.Text(name+".k_column", &g.KColumn),
-		"min_score_column":    jsonbody.Text(name+".min_score_column", &g.MinScoreColumn),
-		"max_score_column":    jsonbody.Text(name+".max_score_column", &g.MaxScoreColumn),
-		"max_distance_column": jsonbody.Text(name+".max_distance_column", &g.MaxDistanceColumn),
-		"min_distance_column": jsonbody.Text(name+".min_distance_column", &g.MinDistanceColumn),
-		"filter_column":       jsonbody.Text(name+".filter_column", &g.FilterColumn),
-		"exclude_file_id":     jsonbody.Text(name+".exclude_file_id", &g.ExcludeFileID),
+		"k_column":            filled(name+".k_column", &g.KColumn),
+		"min_score_column":    filled(name+".min_score_column", &g.MinScoreColumn),
+		"max_score_column":    filled(name+".max_score_column", &g.MaxScoreColumn),
+		"max_distance_column": filled(name+".max_distance_column", &g.MaxDistanceColumn),
+		"min_distance_column": filled(name+".min_distance_column", &g.MinDistanceColumn),
+		"filter_column":       filled(name+".filter_column", &g.FilterColumn),
+		"exclude_file_id":     filled(name+".exclude_file_id", &g.ExcludeFileID),
 		"zeros":               jsonbody.Text(name+".zeros", &g.Zeros),
-		"candidates_file_id":  jsonbody.Text(name+".candidates_file_id", &g.CandidatesFileID),
+		"candidates_file_id":  filled(name+".candidates_file_id", &g.CandidatesFileID),
 	})
+}
+
+// filled reads the name of a column or the id of a file: an empty one would mean that no row has such a goal.
+func filled(name string, dst *string) jsonbody.Reader {
+	read := jsonbody.Text(name, dst)
+	return func(b []byte, i int) (int, error) {
+		next, err := read(b, i)
+		if err == nil && *dst == "" {
+			err = problem.New(problem.InvalidValue, "%s is empty: leave it out if rows have no such goal", name).In(name)
+		}
+		return next, err
+	}
 }
 
 // plan is the result of checking a Spec.

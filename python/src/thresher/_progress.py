@@ -13,14 +13,19 @@ Progress: TypeAlias = bool | Callable[[str, int, int], None] | None
 """True for bars of tqdm, or lines on stderr if it is not installed; or a function of (step, done, total)."""
 
 
+def check_progress(progress: Progress) -> None:
+    """Refuse what is neither a bool nor a function."""
+    if not callable(progress) and progress not in (None, True, False):
+        raise TypeError(f"progress: {progress!r}, expected True or a function of (step, done, total)")
+
+
 @contextmanager
 def reporting(progress: Progress) -> Iterator[Callable[[str, int, int], None] | None]:
     """Yield the function that is called with (step, done, total), or None; close bars at the end."""
+    check_progress(progress)
     if callable(progress):
         yield progress
         return
-    if progress not in (None, True, False):
-        raise TypeError(f"progress: {progress!r}, expected True or a function of (step, done, total)")
     if not progress:
         yield None
         return

@@ -26,7 +26,7 @@ from thresher._arrays import Lists, Vectors
 from thresher._awaiting import Request
 from thresher._coverage import Queries, Shard, sampled
 from thresher._limits import Limits, limits, reach
-from thresher._progress import Progress
+from thresher._progress import Progress, check_progress
 from thresher._range_result import RangeResult
 from thresher._result import Result
 from thresher._selection import Selection
@@ -167,6 +167,7 @@ class Searches(Selection):
     def _answered(self, asked: Request[R] | R, progress: Progress, deadline: Deadline) -> R:
         """Return the result of a request, which the worker performs."""
         if not isinstance(asked, Request):
+            check_progress(progress)
             seconds(deadline)
             return asked
         reply, out = self._call(
