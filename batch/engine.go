@@ -25,6 +25,7 @@ type Engine struct {
 	workers int                    // goroutines of the primary backend that compute at once; 0 for a GPU
 	spared  atomic.Pointer[spared] // nil: Options.Spare was not asked yet
 	keeps   atomic.Int64           // arms that looks are taken to keep of a query; 0: any number
+	signs   signMemory
 
 	coordinateRange func() (lo, hi float64) // range of the working coordinates, computed once
 
@@ -310,6 +311,9 @@ func (e *Engine) answer(ctx context.Context, p *strategy, q backend.Queries, goa
 	}
 	answers, err := rounds(ctx, g.leavable(e.resident, e.primary.Name()), p.Plan, q, goals)
 	if err == nil || contextEnded(err) {
+		if err == nil {
+			e.noteSigns(p)
+		}
 		e.noteKept(answers)
 		return answers, e.primary.Name(), nil
 	}

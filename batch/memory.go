@@ -32,6 +32,8 @@ const (
 	// whole row is read, a finalist, in slices that grow by a quarter. chunkEntryBytes is that of each atom of
 	// chunkAtoms that a first look scans at a time, or of its first chunk if that is larger.
 	survivorBytes, chunkEntryBytes, chunkAtoms = 5 * (8 + 16) / 4, 8, 4096
+	// gatheredTerms is the memory of the terms of an atom whose codes are gathered, and of its part of a panel's places.
+	gatheredTerms = int64(4*4 + 1)
 	// unaskedBytes is what the survivors of a run may take without Options.Spare being asked, unless that said less before.
 	unaskedBytes = 16 << 20
 	// forecastError is by which factor forecasts of the arms that looks keep err.
@@ -67,7 +69,8 @@ func (f *Footprint) Bytes() int64 { return f.Expected() + f.Survivors }
 func (f *Footprint) Expected() int64 { return f.Run + f.Answers }
 
 // MaxQueryBytes bounds the memory, in bytes, of a query of so many dimensions that wants the best k of n vectors in a run
-// on one thread, by methods that have no state of each vector, so that small requests need no Footprint.
+// on one thread, by methods that have no state of each vector, so that small requests need no Footprint. What a first search
+// makes for later ones is not in it (Engine.Making).
 func MaxQueryBytes(n, dim, k int) int64 {
 	return coordinateBytes*int64(dim) + 256 + max(lookedBytes, scannedBytes)*int64(k) + chunkEntryBytes*chunkAtoms + survivorBytes*int64(n)
 }
@@ -88,7 +91,7 @@ func (e *Engine) Footprint(req Request, queries int) (Footprint, error) {
 		}
 		part := min(w.maxQueries(), max(1, queries))
 		expected, most := w.survivorBytes()
-		if run, rest := int64(part)*(w.queryBytes()+expected)+e.warmBytes(req.Published.Warm), int64(part)*(most-expected); run+rest > f.Run+f.Survivors {
+		if run, rest := int64(part)*(w.queryBytes()+expected)+e.warmBytes(req.Published.Warm)+w.unmadeSigns()+w.gatheredBytes(part), int64(part)*(most-expected); run+rest > f.Run+f.Survivors {
 			f.Part, f.Run, f.Survivors, f.Bounded = part, run, rest, run+rest
 			if int64(part)*most > e.unasked() {
 				if spare := e.spareBytes(f.Bounded); spare > 0 {
@@ -212,6 +215,19 @@ func (w *work) survivorBytes() (expected, most int64) {
 	chunk := w.chunkBytes()
 	share := min(1, forecastError*w.strategy.predicted())
 	return chunk + int64(share*survivorBytes*float64(w.allowed)), chunk + survivorBytes*int64(w.allowed)
+}
+
+// gatheredBytes bounds the memory of what the first look of a run of so many queries gathers of the allowed atoms: terms, of several
+// queries codes too, in panels of which no two neighbours have room in one.
+func (w *work) gatheredBytes(queries int) int64 {
+	if w.e.threads() == 0 || w.strategy.reference != nil || len(w.strategy.Looks) == 0 || !w.strategy.Looks[0].Gather || w.allowed == w.e.c.N {
+		return 0
+	}
+	bytes := gatheredTerms
+	if l := &w.strategy.Looks[0]; queries > 1 {
+		bytes += int64(l.Rep.AtomBytes(w.e.c.R, l.To))
+	}
+	return (2*int64(w.allowed) + collection.PanelAtoms) * bytes
 }
 
 // chunkBytes is the memory of a chunk of a first look.

@@ -65,7 +65,7 @@ func (e *Engine) strategy(w *work) (*strategy, error) {
 
 // question states w for the planner.
 func (w *work) question() plan.Question {
-	q := plan.Question{Method: plan.Method(cmp.Or(w.req.Method, Auto)), Name: strings.TrimSuffix(w.req.Plan, noBuilding), K: w.k, Arms: w.arms, Panels: w.panels, Delta: w.delta}
+	q := plan.Question{Method: plan.Method(cmp.Or(w.req.Method, Auto)), Name: strings.TrimSuffix(w.req.Plan, noBuilding), K: w.k, Arms: w.arms, Panels: w.panels, Delta: w.delta, NoSigns: w.noSigns}
 	// Answers of adaptive do not depend on how many queries there are, nor do those of parts of a request,
 	// which are numbered. GPUs have not been measured.
 	if q.Method != plan.Adaptive && !w.req.Part && w.numbers == nil && w.e.threads() > 0 {

@@ -20,10 +20,11 @@ type work struct {
 	within   Within
 	numbers  []int // of the queries in the caller's request; nil if these are all
 	m        int
-	k        int // atoms wanted, at most c.N; 0: all that reach MinScore
-	allowed  int // atoms that the filter allows
-	arms     int // allowed, rounded for the planner
-	panels   int // panels with an allowed atom, rounded for the planner
+	k        int  // atoms wanted, at most c.N; 0: all that reach MinScore
+	allowed  int  // atoms that the filter allows
+	arms     int  // allowed, rounded for the planner
+	panels   int  // panels with an allowed atom, rounded for the planner
+	noSigns  bool // there is no memory for the panels of signs that the cheapest plan reads
 	delta    float64
 	strategy *strategy
 	goals    []backend.Goal
@@ -133,6 +134,12 @@ func (e *Engine) newStagedWork(req *Request, numbers []int, s backend.Stager, pa
 	}
 	if w.strategy, err = e.strategy(w); err != nil {
 		return nil, err
+	}
+	if req.Plan == "" && !w.signsFit() {
+		w.noSigns = true
+		if w.strategy, err = e.strategy(w); err != nil {
+			return nil, err
+		}
 	}
 	if err := w.checkQueries(s); err != nil { // last: what is staged need not be released here
 		return nil, err

@@ -28,8 +28,8 @@ import numpy as np
 SAMPLE_SECONDS = 0.05
 
 
-def write_forms(folder: Path, n: int, dim: int) -> None:
-    """Write the vectors in each form."""
+def write_forms(folder: Path, n: int, dim: int, forms: list[str]) -> None:
+    """Write the vectors in npy and in those of the forms that are of Parquet."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -48,11 +48,12 @@ def write_forms(folder: Path, n: int, dim: int) -> None:
         return pa.table({"vector": pa.FixedSizeListArray.from_arrays(values, dim)})
 
     plain = {"use_dictionary": False, "compression": "none"}
-    with pq.ParquetWriter(one, table(0, 1).schema, **plain) as w:
-        for lo in range(0, n, 8192):
-            w.write_table(table(lo, min(n, lo + 8192)))
+    if "Parquet" in forms:
+        with pq.ParquetWriter(one, table(0, 1).schema, **plain) as w:
+            for lo in range(0, n, 8192):
+                w.write_table(table(lo, min(n, lo + 8192)))
     many.mkdir()
-    for i in range(64):
+    for i in range(64 if "64 Parquet" in forms else 0):
         pq.write_table(table(n * i // 64, n * (i + 1) // 64), many / f"{i:02}.parquet", row_group_size=8192, **plain)
 
 
@@ -154,7 +155,7 @@ def main() -> None:
         forms = {"npy": "v.npy", "Parquet": "v.parquet", "64 Parquet": "parts", "pipe": "-"}
         if not data.exists():
             data.mkdir()
-            write_forms(data, o.vectors, o.dim)
+            write_forms(data, o.vectors, o.dim, o.forms.split(","))
         args = {form: ["--vectors", name if name == "-" else str(data / name)] for form, name in forms.items()}
         if o.turns == 0:
             return

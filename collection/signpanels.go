@@ -17,14 +17,24 @@ type SignPanels struct {
 	Scale, Radius, XNorm []float32
 }
 
-// SignPanels returns the panels of signs of width coordinates, a multiple of 8, at most D and simd.MaxSignPanel. It reads as many
-// codes of all atoms, so callers keep the result. The collection is coded.
-func (c *Collection) SignPanels(width int) *SignPanels {
-	size, padded := simd.SignPanelBytes(c.R, width), c.PanelCount()*PanelAtoms
-	t := &SignPanels{Width: width, Panels: make([]uint8, c.PanelCount()*size),
+// SignPanelsSize returns the bytes of panels of signs of width coordinates.
+func (c *Collection) SignPanelsSize(width int) int64 {
+	return int64(c.PanelCount()) * int64(simd.SignPanelBytes(c.R, width)+3*4*PanelAtoms)
+}
+
+// NewSignPanels returns memory for the panels of signs of width coordinates, a multiple of 8, at most D and
+// simd.MaxSignPanel. The collection is coded.
+func (c *Collection) NewSignPanels(width int) *SignPanels {
+	padded := c.PanelCount() * PanelAtoms
+	return &SignPanels{Width: width, Panels: make([]uint8, c.PanelCount()*simd.SignPanelBytes(c.R, width)),
 		Scale: make([]float32, padded), Radius: make([]float32, padded), XNorm: make([]float32, padded)}
+}
+
+// FillSignPanels makes panels lo to hi-1 of t, 0 <= lo <= hi <= PanelCount(). It reads Width codes of each of their atoms.
+func (c *Collection) FillSignPanels(t *SignPanels, lo, hi int) {
+	size, width := simd.SignPanelBytes(c.R, t.Width), t.Width
 	whole := &c.Stages[len(c.Stages)-1]
-	for i := range c.N {
+	for i := lo * PanelAtoms; i < min(c.N, hi*PanelAtoms); i++ {
 		panel, lane := t.Panels[i/PanelAtoms*size:][:size], i%PanelAtoms
 		if lane == 0 {
 			copy(panel[:PanelAtoms*c.R], c.Panels[i/PanelAtoms*c.PanelStride():])
@@ -33,6 +43,12 @@ func (c *Collection) SignPanels(width int) *SignPanels {
 		s, r := signTerms(float64(whole.Scale[i])*float64(sum), float64(whole.XNorm[i]), float64(whole.Beyond[i]), float64(width), c.Kappa)
 		t.Scale[i], t.Radius[i], t.XNorm[i] = float32(s), Upward(r*Up), Upward(s*math.Sqrt(float64(width))*Up)
 	}
+}
+
+// SignPanels returns the panels of signs of width coordinates, as NewSignPanels and FillSignPanels make them.
+func (c *Collection) SignPanels(width int) *SignPanels {
+	t := c.NewSignPanels(width)
+	c.FillSignPanels(t, 0, c.PanelCount())
 	return t
 }
 

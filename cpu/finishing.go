@@ -56,6 +56,7 @@ func (x *run) scoreTogether(ctx context.Context, js []int) error {
 		var all []*finishing
 		for _, j := range large[len(large)*p/n : len(large)*(p+1)/n] {
 			s := &x.states[j]
+			s.recordStopped()
 			first := 0
 			if s.RaisedByLowers() && s.Phase == arms.Listed && len(s.Finalists) == 0 && s.GivenLeft() == 0 {
 				first = s.collectListed(w)

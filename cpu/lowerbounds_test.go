@@ -1,6 +1,8 @@
 package cpu
 
 import (
+	"context"
+	"errors"
 	"math"
 	"slices"
 	"testing"
@@ -9,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"thresher/backend"
+	"thresher/backend/backendtest"
 	"thresher/collection"
 	"thresher/internal/draws"
 	"thresher/internal/vectors"
@@ -219,5 +222,66 @@ func TestExpectedThreshold(t *testing.T) {
 		if d := cmp.Diff(got, answer(3, true, queries)); d != "" {
 			t.Errorf("1 thread against 3: %s", d)
 		}
+		if sampledScore > 0 {
+			checkOtherLooks(t, c, look, queries, goals, want)
+		}
+	}
+}
+
+// checkOtherLooks stops look, whose own lower bounds raise the threshold, and the one after it everywhere, or another first look, and
+// goes on with other looks or with none.
+func checkOtherLooks(t *testing.T, c *collection.Collection, look backend.Look, queries backend.Queries, goals []backend.Goal, want backend.Answers) {
+	r, err := New(Options{Threads: 1}).Load(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	rows := backend.Look{Rep: backend.RowCodes, To: c.D, Rule: backend.Cauchy}
+	panels := backend.Look{Rep: backend.Panels, To: c.D, Rule: backend.Cauchy, FirstChunk: 64}
+	narrow := backend.Look{Rep: backend.Panels, To: c.Stages[0].Width, Rule: backend.Student, Alpha: 1e-9, FirstChunk: 64}
+	passedOver := 0
+	for _, x := range []struct{ first, then []backend.Look }{
+		{[]backend.Look{look, rows}, []backend.Look{rows}},
+		{[]backend.Look{look, rows}, []backend.Look{panels}},
+		{[]backend.Look{look, rows}, nil},
+		{[]backend.Look{narrow}, []backend.Look{look}},
+	} {
+		for n, stopped := 0, true; stopped; n += 1 + n/8 {
+			began, err := r.Begin(t.Context(), queries, goals)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx := backendtest.NewCountdown(n, context.Canceled)
+			err = nil
+			for k := 0; k < len(x.first) && err == nil; k++ {
+				_, err = began.Pull(ctx, x.first[k])
+			}
+			if stopped = err != nil; stopped && !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			for _, s := range began.(*run).states {
+				if s.NextPanel > 0 && s.Expected > s.Tau {
+					passedOver++
+				}
+			}
+			for _, l := range x.then {
+				if _, err := began.Pull(t.Context(), l); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, err := began.Finish(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for j := range want {
+				if d := cmp.Diff(want[j].IDs, got[j].IDs) + cmp.Diff(want[j].Scores, got[j].Scores); d != "" || !got[j].Complete() {
+					t.Fatalf("query %d, stopped after %d checks and then %v: complete %v, dense scan against looks: %s", j, n, x.then, got[j].Complete(), d)
+				}
+			}
+			began.Close()
+		}
+	}
+	if passedOver == 0 {
+		t.Error("no look was stopped that had passed over atoms: the test shows nothing")
 	}
 }

@@ -107,7 +107,7 @@ func (x *run) Pull(ctx context.Context, l backend.Look) (backend.Survivors, erro
 
 // revisitLook takes a later look, at the rows of the survivors.
 func (x *run) revisitLook(ctx context.Context, l backend.Look) error {
-	t, err := x.later.CompileLook(l)
+	t, err := x.later.CompileLook(ctx, l)
 	if err != nil {
 		return err
 	}

@@ -147,6 +147,8 @@ def paged(query: dict[str, Any]) -> None:
     if "id" in query:
         for name in ("after", "limit", "prefix"):
             query.pop(name, None)
+    else:
+        query.pop("vectors", None)
 
 
 def listed(body: dict[str, Any]) -> None:

@@ -431,7 +431,7 @@ func TestLooksCoverScores(t *testing.T) {
 						if l.Coding == collection.Signs {
 							look.Rep = backend.Signs
 						}
-						t, err := set.Compile(look)
+						t, err := set.Compile(t.Context(), look)
 						if err != nil {
 							b.Fatal(err)
 						}

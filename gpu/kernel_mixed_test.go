@@ -37,7 +37,7 @@ func newMixedLook(t *testing.T) *mixedLook {
 			t.Error(err)
 		}
 	})
-	l, err := looks.NewSet(c).Compile(backend.Look{Rep: backend.Mixed, Rule: backend.Student, To: 64, Alpha: 1e-3})
+	l, err := looks.NewSet(c).Compile(t.Context(), backend.Look{Rep: backend.Mixed, Rule: backend.Student, To: 64, Alpha: 1e-3})
 	if err != nil {
 		t.Fatal(err)
 	}

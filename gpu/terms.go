@@ -40,7 +40,7 @@ func (r *resident) compileTerms(ctx context.Context, q *queue, l backend.Look) (
 	if l.Rep == backend.SignPanels { // which compiling would make
 		return nil, most.CheckLook(l, r.c.R)
 	}
-	t, err := r.looks.Compile(l)
+	t, err := r.looks.Compile(ctx, l)
 	if err != nil {
 		return nil, err
 	}

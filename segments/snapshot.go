@@ -229,6 +229,20 @@ func (s *Snapshot) Size() Size {
 	return size
 }
 
+// Kept returns the bytes of what searches have made of its segments and engines keep.
+func (s *Snapshot) Kept() int64 { return s.sum((*batch.Engine).Kept) }
+
+// Making bounds the bytes of what a search makes of its segments for engines to keep.
+func (s *Snapshot) Making() int64 { return s.sum((*batch.Engine).Making) }
+
+// sum adds up what of says of the engines of segments.
+func (s *Snapshot) sum(of func(*batch.Engine) int64) (all int64) {
+	for i := range s.views {
+		all += of(s.views[i].engine)
+	}
+	return all
+}
+
 // Footprint returns the memory of a search for so many queries like those of req, whose row numbers are not looked at: the greatest of
 // its segments, as batch.Engine.Footprint has them.
 func (s *Snapshot) Footprint(req batch.Request, queries int) (most batch.Footprint, err error) {

@@ -14,6 +14,9 @@ import (
 // maxPageText bounds the texts of a page of rows, in bytes, but for those of its first row.
 const maxPageText = 1 << 20
 
+// maxPageValues bounds the values of the vectors of a page of rows, but for those of its first row.
+const maxPageValues = 1 << 20
+
 // listRows answers with the ids of rows and their values of columns: a page of those whose ids begin with a prefix, or
 // the first of the rows of given ids.
 func (s *Server) listRows(r *request, w http.ResponseWriter) error {
@@ -29,14 +32,15 @@ func (s *Server) listRows(r *request, w http.ResponseWriter) error {
 	switch {
 	case named != nil && (r.params.Has("prefix") || r.params.Has("after") || r.params.Has("limit")):
 		return problem.New(problem.InvalidValue, "id names the rows, which prefix, after and limit do otherwise").In("id")
-	case named == nil && r.params.Has("vectors"):
-		return problem.New(problem.InvalidValue, "vectors are given of rows that id names").In("vectors")
 	case len(named) > problem.MaxPage:
 		return problem.New(problem.OverLimit, "%d ids, at most %d are accepted", len(named), problem.MaxPage).In("id").Within(problem.MaxPage)
 	}
 	vectors, err := r.params.parseBool("vectors")
 	if err != nil {
 		return err
+	}
+	if vectors && named == nil {
+		return problem.New(problem.InvalidValue, "vectors are given of rows that id names").In("vectors")
 	}
 	v, err := s.catalog.Use(r.PathValue("name"), 0)
 	if err != nil {
@@ -56,12 +60,7 @@ func (s *Server) listRows(r *request, w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	described, whole := describeRows(v, rows)
-	for i := range described {
-		if vectors {
-			described[i].Vector = v.Given(rows[i])
-		}
-	}
+	described, whole := describeRows(v, rows, vectors)
 	page := api.Rows{Page: api.NewPage(described, more || !whole, func(row *api.Row) string { return row.ID.String() })}
 	page.Version, page.Writes = v.State()
 	w.Header().Set("Cache-Control", "no-store")
@@ -85,8 +84,8 @@ func rowsNamed(v *catalog.Version, names []string) ([]int64, error) {
 	return rows, noRow(err)
 }
 
-// describeRows describes so many of the first rows as a page has room for, and says whether these are all.
-func describeRows(v *catalog.Version, rows []int64) (described []api.Row, whole bool) {
+// describeRows describes so many of the first rows as a page has room for, with their vectors or without, and says whether these are all.
+func describeRows(v *catalog.Version, rows []int64, vectors bool) (described []api.Row, whole bool) {
 	ids, kept := v.IDs(), v.Columns(rows)
 	size := 0
 	for i, row := range rows {
@@ -99,8 +98,11 @@ func describeRows(v *catalog.Version, rows []int64) (described []api.Row, whole 
 			one.Columns, texts = valuesOf(kept, i)
 			size += texts
 		}
-		if i > 0 && size > maxPageText {
+		if i > 0 && (size > maxPageText || vectors && (i+1)*v.Dim() > maxPageValues) {
 			return described, false
+		}
+		if vectors {
+			one.Vector = v.Given(row)
 		}
 		described = append(described, one)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"thresher/service/api"
+	"thresher/service/problem"
 )
 
 // idsOf pages through the rows whose ids begin with a prefix.
@@ -151,6 +152,7 @@ func TestListedColumns(t *testing.T) {
 	check("id=c&id=e&id=f", map[string]map[string]any{"c": c, "e": {"year": 2002., "lang": "ru"}, "f": {"year": 2010.}})
 	s.do("GET", "/v1/collections/films/rows?id=c&id=nobody", nil).problem(404, "unknown-row")
 	s.do("GET", "/v1/collections/films/rows?prefix=c&vectors=true", nil).problem(400, "invalid-value")
+	s.do("GET", "/v1/collections/films/rows?prefix=c&vectors=false", nil).want(200)
 	s.do("GET", "/v1/collections/films/rows?id=c&vectors=perhaps", nil).problem(400, "invalid-value")
 	s.do("PUT", "/v1/collections/dots?wait&metric=ip", `{"source":{"vectors":[[1,0.5],[0.1,1]],"ids":[".",".."]}}`, "Content-Type", jsonType).want(201)
 	var dots api.Rows
@@ -186,6 +188,19 @@ func TestLongTextsEndAPage(t *testing.T) {
 	s.do("GET", "/v1/collections/long/rows?id=0"+strings.Repeat("&id=1", 99), nil).want(200).into(&named)
 	if len(named.Data) != 1 || !named.HasMore {
 		t.Errorf("of given ids %d rows, more %v", len(named.Data), named.HasMore)
+	}
+}
+
+// TestWideVectorsEndAPage: of given ids no page has more than 2^20 values of vectors.
+func TestWideVectorsEndAPage(t *testing.T) {
+	s, dim := start(t, nil), 1<<14
+	s.made("/v1/collections/wide?wait&metric=ip", `{"source":{"vectors":[[`+strings.Repeat("1,", dim-1)+`1]]}}`, "Content-Type", jsonType)
+	for vectors, want := range map[string]int{"": problem.MaxPage, "&vectors=true": maxPageValues / dim} {
+		var page api.Rows
+		s.do("GET", "/v1/collections/wide/rows?id=0"+strings.Repeat("&id=0", problem.MaxPage-1)+vectors, nil).want(200).into(&page)
+		if len(page.Data) != want || page.HasMore != (want < problem.MaxPage) || len(page.Data[want-1].Vector) != min(len(vectors), 1)*dim {
+			t.Errorf("%q: %d rows of %d values, more %v", vectors, len(page.Data), len(page.Data[want-1].Vector), page.HasMore)
+		}
 	}
 }
 

@@ -270,7 +270,7 @@ func (s *Server) getRow(r *request, w http.ResponseWriter) error {
 	if v.Changes() {
 		place = nil
 	}
-	described, _ := describeRows(v, rows)
+	described, _ := describeRows(v, rows, false)
 	return writeJSON(w, http.StatusOK, struct {
 		Version int64   `json:"version"`
 		Writes  *uint64 `json:"writes,omitempty"`

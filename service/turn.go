@@ -120,7 +120,7 @@ const smallRun, smallShare = 1 << 20, 64
 // wait here wait for searches that compute.
 func (t *turn) reserveRun(ctx context.Context, v *catalog.Version, req batch.Request, queries int) error {
 	most := t.s.o.shares.Computing
-	if int64(queries)*batch.MaxQueryBytes(v.Len(), v.Dim(), req.K) < max(smallRun, most/smallShare) {
+	if int64(queries)*batch.MaxQueryBytes(v.Len(), v.Dim(), req.K)+v.Making() < max(smallRun, most/smallShare) {
 		return nil
 	}
 	req.Queries, req.Queries64, req.Goals, req.Changes = nil, nil, nil, nil

@@ -75,8 +75,8 @@ func (t *Compiled) FullWidth() bool { return t.Kind == Whole && t.QueryCodes != 
 // Random reports whether the look's bound can fail.
 func (t *Compiled) Random() bool { return t.Kind == Student }
 
-// compile compiles look l for the collection. s.mu is held.
-func (s *Set) compile(l backend.Look) (*Compiled, error) {
+// compile compiles look l for the collection; signs are those that it reads, if any. s.mu is held.
+func (s *Set) compile(l backend.Look, signs *collection.SignPanels) (*Compiled, error) {
 	c := s.c
 	switch {
 	case !l.Rep.Coded():
@@ -99,7 +99,7 @@ func (s *Set) compile(l backend.Look) (*Compiled, error) {
 		if l.To > min(c.D, simd.MaxSignPanel) {
 			return nil, fmt.Errorf("signs of %d of %d coordinates, at most %d: %w", l.To, c.D, simd.MaxSignPanel, backend.ErrRuleUnsupported)
 		}
-		t.Signs = s.signPanels(l.To)
+		t.Signs = signs
 		t.Kind, t.Reach = Student, s.reachOf(l.Alpha)
 		t.Scale, t.Radius, t.XNorm = t.Signs.Scale, t.Signs.Radius, t.Signs.XNorm
 	case t.Stage == last:
@@ -108,8 +108,8 @@ func (s *Set) compile(l backend.Look) (*Compiled, error) {
 	case l.Rule == backend.Student:
 		t.Kind, t.Radius, t.Reach = Student, at.Radius, s.reachOf(l.Alpha)
 	case at.Coding == collection.Signs:
-		signs := s.signTerms()
-		t.Kind, t.Radius, t.Scale, t.XNorm = Whole, signs.Radius, signs.Scale, signs.XNorm
+		of := s.signTerms()
+		t.Kind, t.Radius, t.Scale, t.XNorm = Whole, of.Radius, of.Scale, of.XNorm
 	default:
 		t.Kind, t.Radius = Cauchy, at.Beyond
 		t.Scale, t.XNorm, t.WholeErr = whole.Scale, whole.XNorm, whole.Beyond

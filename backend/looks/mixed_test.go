@@ -41,7 +41,7 @@ func buildMixed(t *testing.T, metric collection.Metric, rows []float32, head, wi
 			t.Error(err)
 		}
 	})
-	l, err := NewSet(c).Compile(backend.Look{Rep: backend.Mixed, Rule: backend.Student, To: width, Alpha: 1e-3})
+	l, err := NewSet(c).Compile(t.Context(), backend.Look{Rep: backend.Mixed, Rule: backend.Student, To: width, Alpha: 1e-3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -337,7 +337,7 @@ func TestNoMixedCodes(t *testing.T) {
 	c, l = buildMixed(t, collection.InnerProduct, make([]float32, len(rows)), 32, 64)
 	none("zeros", c, l)
 	c, l = buildMixed(t, collection.InnerProduct, rows, 32, 64)
-	whole, err := NewSet(c).Compile(backend.Look{Rep: backend.Mixed, Rule: backend.Student, To: c.D, Alpha: 1e-3})
+	whole, err := NewSet(c).Compile(t.Context(), backend.Look{Rep: backend.Mixed, Rule: backend.Student, To: c.D, Alpha: 1e-3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -378,7 +378,7 @@ func BenchmarkMix(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer c.Close()
-	l, err := NewSet(c).Compile(backend.Look{Rep: backend.Mixed, Rule: backend.Student, To: 96, Alpha: 1e-3})
+	l, err := NewSet(c).Compile(b.Context(), backend.Look{Rep: backend.Mixed, Rule: backend.Student, To: 96, Alpha: 1e-3})
 	if err != nil {
 		b.Fatal(err)
 	}

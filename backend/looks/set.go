@@ -1,6 +1,7 @@
 package looks
 
 import (
+	"context"
 	"sync"
 
 	"thresher/backend"
@@ -19,7 +20,7 @@ type Set struct {
 	strips map[termsKey][]Strip
 	sides  map[termsKey][]Side
 	signs  *collection.SignTerms // of deterministic looks; nil until there is one
-	panels map[int]*collection.SignPanels
+	panels map[int]*signPanels // of each width that a look has asked for
 	reach  map[float64]float64 // bandit.Reach by alpha, the same for looks at every stage
 }
 
@@ -33,21 +34,25 @@ type termsKey struct {
 // NewSet returns an empty Set; c must outlive it.
 func NewSet(c *collection.Collection) *Set {
 	return &Set{c: c, looks: map[backend.Look]*Compiled{}, strips: map[termsKey][]Strip{}, sides: map[termsKey][]Side{},
-		panels: map[int]*collection.SignPanels{}, reach: map[float64]float64{}}
+		panels: map[int]*signPanels{}, reach: map[float64]float64{}}
 }
 
 // Compile compiles look l, with strips if it is at panels. It fails with
-// backend.ErrRuleUnsupported if the collection's codes do not support l. The caller owns the
-// result, except for its slices, which are read only.
-func (s *Set) Compile(l backend.Look) (*Compiled, error) {
+// backend.ErrRuleUnsupported if the collection's codes do not support l. Panels of signs take some tenths of a microsecond for
+// each atom to make, which ctx can end; what is made by then is kept. The caller owns the result, except for its slices, which
+// are read only.
+func (s *Set) Compile(ctx context.Context, l backend.Look) (*Compiled, error) {
 	// the key has only what bounds depend on
 	key := backend.Look{Rep: l.Rep, Rule: l.Rule, From: l.From, To: l.To, Alpha: l.Alpha}
+	signs, err := s.signsOf(ctx, l)
+	if err != nil {
+		return nil, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	kept, ok := s.looks[key]
 	if !ok {
-		var err error
-		if kept, err = s.compile(key); err != nil {
+		if kept, err = s.compile(key, signs); err != nil {
 			return nil, err
 		}
 		if kept.QueryCodes == Codes8 {
@@ -90,14 +95,6 @@ func (s *Set) signTerms() *collection.SignTerms {
 		s.signs = &t
 	}
 	return s.signs
-}
-
-// signPanels returns the panels of signs of width coordinates. s.mu is held.
-func (s *Set) signPanels(width int) *collection.SignPanels {
-	if s.panels[width] == nil {
-		s.panels[width] = s.c.SignPanels(width)
-	}
-	return s.panels[width]
 }
 
 // LayOut sets t.Sides, which are cached for all looks of t's Kind at the stage.

@@ -17,7 +17,7 @@ func TestSetKeeps(t *testing.T) {
 	s := NewSet(c)
 	for i := range 4 * setMost {
 		l := backend.Look{Rep: backend.Panels, To: 32, Alpha: math.Ldexp(1, -1-i/2), FirstChunk: i}
-		got, err := s.Compile(l)
+		got, err := s.Compile(t.Context(), l)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +40,7 @@ func TestSetKeeps(t *testing.T) {
 		"no stage of them": {Rep: backend.RowCodes, To: 48},
 		"not from 0":       {Rep: backend.RowCodes, From: 16, To: 32},
 	} {
-		if _, err := s.Compile(l); err == nil || errors.Is(err, backend.ErrRuleUnsupported) != (l.To != 48 && l.From == 0) {
+		if _, err := s.Compile(t.Context(), l); err == nil || errors.Is(err, backend.ErrRuleUnsupported) != (l.To != 48 && l.From == 0) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

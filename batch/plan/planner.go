@@ -34,6 +34,8 @@ type Question struct {
 	// Together is about how many queries the request has, by Together; 0 if unknown. Few queries share
 	// what a scan reads, and one waits for it.
 	Together int
+	// NoSigns says that no first look of the cheapest plan may read panels of signs, for which there is no memory.
+	NoSigns bool
 	// Reaching is, for K = 0, about how many atoms reach the score; 0 if unknown.
 	Reaching float64
 	// Before is about how many other vectors were searched before, whose K best make the threshold that looks begin
@@ -184,6 +186,9 @@ func (p *Planner) problem(q Question) *problem {
 	c := p.c
 	x := &problem{arms: max(1, q.Arms), atoms: c.N, panels: max(1, q.Panels), dim: c.Dim, head: c.R, rest: c.D, panelWidth: c.PanelWidth,
 		curves: &curves{}, k: q.K, queries: q.Together, reaching: q.Reaching, before: float64(q.Before), delta: q.Delta, costs: p.costs, limits: p.limits, offsets: c.Offset != nil}
+	if q.NoSigns && q.Name == "" {
+		x.costs.Lookup = 0
+	}
 	if c.Coded() {
 		for i := range c.Stages {
 			x.widths = append(x.widths, c.Stages[i].Width)

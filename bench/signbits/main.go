@@ -111,7 +111,7 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 	planner := plan.New(c, costs, backend.PortableCapacity())
 	w := newWorkload(c, queries.Data)
 	for _, k := range ks {
-		l, err := firstLook(out, c, planner, k, o)
+		l, err := firstLook(ctx, out, c, planner, k, o)
 		if err != nil {
 			return err
 		}
@@ -126,7 +126,7 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 
 // firstLook writes the plans for the k best and returns the first look of adaptive's; nil if it is no
 // look that sign bits could decide.
-func firstLook(out io.Writer, c *collection.Collection, planner *plan.Planner, k int, o options) (*looks.Compiled, error) {
+func firstLook(ctx context.Context, out io.Writer, c *collection.Collection, planner *plan.Planner, k int, o options) (*looks.Compiled, error) {
 	q := plan.Question{Method: plan.Auto, K: k, Arms: c.N, Panels: c.PanelCount(), Delta: o.delta}
 	auto, err := planner.Choose(q)
 	if err != nil {
@@ -149,7 +149,7 @@ func firstLook(out io.Writer, c *collection.Collection, planner *plan.Planner, k
 		fmt.Fprintln(out, ": no first look that can fail")
 		return nil, nil
 	}
-	l, err := looks.NewSet(c).Compile(p.Looks[0])
+	l, err := looks.NewSet(c).Compile(ctx, p.Looks[0])
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +179,7 @@ func compare(ctx context.Context, out io.Writer, w *workload, l *looks.Compiled,
 		if stage := w.c.Stage(wide.To); stage < 0 || wide.To == w.c.D {
 			continue
 		}
-		l, err := looks.NewSet(w.c).Compile(wide)
+		l, err := looks.NewSet(w.c).Compile(ctx, wide)
 		if err != nil {
 			return err
 		}

@@ -34,7 +34,7 @@ func testLook(t *testing.T, metric collection.Metric) (*workload, *looks.Compile
 			t.Error(err)
 		}
 	})
-	l, err := looks.NewSet(c).Compile(backend.Look{Rep: backend.Panels, Rule: backend.Student, To: 64, Alpha: 1e-3})
+	l, err := looks.NewSet(c).Compile(t.Context(), backend.Look{Rep: backend.Panels, Rule: backend.Student, To: 64, Alpha: 1e-3})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,9 +17,10 @@ type drawnQueries struct {
 	source         *queryChunks
 	doing          string // of the progress
 	answers, atoms input
-	total          int64       // answers
-	sample         int64       // queries drawn; 0 is all
-	goals          *queryGoals // nil if all queries ask for the same
+	total          int64         // answers
+	sample         int64         // queries drawn; 0 is all
+	goals          *queryGoals   // nil if all queries ask for the same
+	filters        *queryFilters // nil without a filter for each query
 	// selves checks that queries, numbered from first, are the atoms of these numbers; nil if they need not be.
 	selves func(rows *queryRows, first int64) error
 }
@@ -84,12 +85,19 @@ func (d *drawnQueries) chunk(rows queryRows, first int64, n int) (*drawnChunk, e
 	if c.n <= 0 {
 		return nil, nil
 	}
-	if d.goals == nil {
-		return c, nil
+	if d.goals != nil {
+		var err error
+		if c.goals, err = d.goals.read(first, c.n); err != nil {
+			return nil, err
+		}
 	}
-	var err error
-	if c.goals, err = d.goals.read(first, c.n); err != nil {
-		return nil, err
+	if d.filters != nil {
+		if c.goals == nil {
+			c.goals = make([]batch.QueryGoal, c.n)
+		}
+		if err := d.filters.set(c.goals, first); err != nil {
+			return nil, err
+		}
 	}
 	return c, nil
 }

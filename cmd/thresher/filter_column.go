@@ -55,6 +55,14 @@ func (f *queryFilters) located(row int, err error) error {
 	return fmt.Errorf("--filter-column: %s: row %d (0-based): column %q: %w", f.queries.name, row, f.name, err)
 }
 
+// fit returns an error if the column has not a row for each of m queries.
+func (f *queryFilters) fit(m int64) error {
+	if int64(f.rows) != m {
+		return fmt.Errorf("--filter-column: %s: column %q has %d rows, and there are %d queries", f.queries.name, f.name, f.rows, m)
+	}
+	return nil
+}
+
 // columns are the columns of the vectors that the expressions compare.
 func (f *queryFilters) columns() (names []string) {
 	if f == nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // TestFilterColumn: each query has the answer of a search for it alone with its filter, by search, truth and certify, in any
-// chunks, and --resume continues with the same filters.
+// chunks, verify and recall hold answers to it, and --resume continues with the same filters.
 func TestFilterColumn(t *testing.T) {
 	race.Skip(t, "one goroutine")
 	dir := t.TempDir()
@@ -52,13 +52,25 @@ func TestFilterColumn(t *testing.T) {
 		if err := json.Unmarshal([]byte(r.Out), &said); err != nil || said.Certified.Unwanted == 0 {
 			t.Errorf("%s: certify counts no vector that a query's filter does not allow: %v %s %s", name, err, r.Out, r.Err)
 		}
+		judge := func(verb, answers string, want int, text string) {
+			t.Helper()
+			r := thresher(t, append([]string{verb, "--answers", answers, "--ids", "id", "-k", "2"}, in...)...)
+			r.WantCode(t, want)
+			if !strings.Contains(strings.Join(strings.Fields(r.Out), " "), text) {
+				t.Errorf("%s of %s: %s, want %s", verb, answers, r.Out, text)
+			}
+		}
+		judge("verify", out, cli.ExitOK, "wrong 0 malformed 0")
+		judge("recall", out, cli.ExitOK, "recall 1.0000")
+		judge("verify", unfiltered, cli.ExitWrong, "malformed 2")
+		judge("recall", unfiltered, cli.ExitOK, "recall 0.7500")
 	}
 }
 
 // TestFilterColumnErrors: an error names the file, the row and the place in its expression, before anything is searched.
 func TestFilterColumnErrors(t *testing.T) {
 	dir := t.TempDir()
-	films := clitest.WriteFile(t, dir, "films.csv", []byte(filmsCSV))
+	films, answers := clitest.WriteFile(t, dir, "films.csv", []byte(filmsCSV)), clitest.WriteFile(t, dir, "answers.json", []byte("[[0],[0]]"))
 	for i, test := range []struct {
 		queries, more, want string
 	}{
@@ -75,10 +87,21 @@ func TestFilterColumnErrors(t *testing.T) {
 		if test.more != "" {
 			line = append(line, test.more)
 		}
-		r := thresher(t, line...)
-		r.WantCode(t, cli.ExitInput)
-		if !strings.Contains(r.Err, test.want) {
-			t.Errorf("case %d: %s, want %s", i, r.Err, test.want)
+		lines := [][]string{line}
+		if !strings.HasPrefix(test.more, "--part") {
+			for _, verb := range []string{"verify", "recall"} {
+				lines = append(lines, append([]string{verb, "--answers", answers}, line[1:len(line)-2]...))
+				if test.more != "" {
+					lines[len(lines)-1] = append(lines[len(lines)-1][:len(line)-1], test.more)
+				}
+			}
+		}
+		for _, line := range lines {
+			r := thresher(t, line...)
+			r.WantCode(t, cli.ExitInput)
+			if !strings.Contains(r.Err, test.want) {
+				t.Errorf("case %d: %s: %s, want %s", i, line[0], r.Err, test.want)
+			}
 		}
 	}
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"thresher/dataset"
 )
@@ -12,14 +14,16 @@ type judged struct {
 	rows             dataset.Reader   // of the queries
 	layout           *dataset.Options // of the vectors
 	column           string           // of the queries' coordinates, or ""
+	filters          *queryFilters    // nil without a filter for each query
 }
 
 // openJudged opens the queries that f names, and takes over the vectors. ids names the column of the vectors' ids, and
-// beside other columns of either file that are no coordinates. The caller closes what is returned.
-func (a *app) openJudged(ctx context.Context, f *vectorFlags, vectors input, ids string, beside []string) (*judged, error) {
+// beside other columns of either file that are no coordinates; filterColumn is the queries' column of filters, or "". The
+// caller closes what is returned.
+func (a *app) openJudged(ctx context.Context, f *vectorFlags, vectors input, ids, filterColumn string, beside []string) (*judged, error) {
 	vectors.ids, vectors.except = ids, beside
 	j := &judged{vectors: vectors, column: f.queriesColumn, layout: &dataset.Options{Column: f.atomsColumn, IDs: ids, FindIDs: true, Except: beside}}
-	err := j.open(ctx, a, f.queries)
+	err := j.open(ctx, a, f.queries, filterColumn)
 	if err != nil {
 		j.close()
 		return nil, err
@@ -28,9 +32,17 @@ func (a *app) openJudged(ctx context.Context, f *vectorFlags, vectors input, ids
 }
 
 // open opens the queries.
-func (j *judged) open(ctx context.Context, a *app, path string) (err error) {
+func (j *judged) open(ctx context.Context, a *app, path, filterColumn string) (err error) {
 	if j.queries, err = a.openVectors(ctx, "queries", path); err != nil {
 		return err
+	}
+	if filterColumn != "" {
+		if j.filters, err = a.openFilters(ctx, j.queries, filterColumn); err != nil {
+			return err
+		}
+		j.layout.Except = slices.Concat(j.layout.Except, j.filters.columns())
+		j.vectors.except = j.layout.Except
+		j.queries.except = append(j.queries.except, filterColumn)
 	}
 	j.queries.except = append(j.queries.except, j.layout.Except...)
 	if j.layout.IDs != "" {
@@ -39,8 +51,11 @@ func (j *judged) open(ctx context.Context, a *app, path string) (err error) {
 	if j.queries, err = j.vectors.alike(j.queries, j.layout.Column); err != nil {
 		return err
 	}
-	j.rows, err = j.reopened()
-	return err
+	if j.rows, err = j.reopened(); err != nil || j.filters == nil {
+		return err
+	}
+	m, err := j.count(ctx)
+	return cmp.Or(err, j.filters.fit(m))
 }
 
 // close closes the reader of the queries and removes files that are temporary.

@@ -48,7 +48,7 @@ Answers are in the order of the queries. Their ids are row numbers of the vector
 where the vectors have an id column, its ids. --missed lists what each answer lacks.
 With --fail-under the exit code is 1 if the mean recall is less.
 
-With --exclude, --k-column and the like the vectors wanted are those that search finds with
+With --exclude, --k-column, --filter-column and the like the vectors wanted are those that search finds with
 the same flags; others do not count as found. Of answers that have the query itself
 first, of k + 1 vectors, --exclude-self -k K compares the others.`,
 		Example: `  thresher recall --vectors A.npy --queries Q.npy --metric cosine --answers theirs.npz
@@ -135,7 +135,7 @@ func (a *app) runRecall(ctx context.Context, f *recallFlags) (err error) {
 	if err := f.check(); err != nil {
 		return err
 	}
-	if err := f.filter.parse(); err != nil {
+	if err := f.parseFilters(); err != nil {
 		return err
 	}
 	r := &recall{app: a, flags: f, method: a.certainMethod()}
@@ -149,7 +149,7 @@ func (a *app) runRecall(ctx context.Context, f *recallFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	if r.judged, err = a.openJudged(ctx, &f.vectorFlags, vectors, f.ids, append(f.columns(), f.filter.columns()...)); err != nil {
+	if r.judged, err = a.openJudged(ctx, &f.vectorFlags, vectors, f.ids, f.filterColumn, append(f.columns(), f.filter.columns()...)); err != nil {
 		return err
 	}
 	defer r.judged.close()
@@ -225,6 +225,11 @@ func (r *recall) prepare(ctx context.Context) error {
 	}
 	e, err := r.openEngine(ctx, r.vectors, r.layout, demand{method: r.method, k: r.flags.k, queries: m, dtype: r.flags.dtype.Elem}, func(a *atoms) (batch.Request, error) {
 		var err error
+		if r.filters != nil {
+			if err := r.filters.prepare(ctx, r.app, r.vectors, r.flags.atomsColumn, a.columns, a.N); err != nil {
+				return batch.Request{}, err
+			}
+		}
 		r.filter, err = r.flags.filter.rows(ctx, r.app, r.vectors, r.flags.atomsColumn, a.columns, a.N)
 		return batch.Request{K: r.flags.k, Method: r.method, Delta: r.Config.Delta, Published: r.published, Filter: r.filter}, err
 	})
@@ -275,7 +280,7 @@ func (r *recall) note(c *tasks.Compared) error {
 
 // drawn are the queries to compare, with what each asks for.
 func (r *recall) drawn(src *queryChunks) *drawnQueries {
-	d := &drawnQueries{app: r.app, source: src, doing: "comparing", answers: r.answersIn, atoms: r.vectors, total: r.report.Answers, sample: r.flags.sample, goals: r.goals}
+	d := &drawnQueries{app: r.app, source: src, doing: "comparing", answers: r.answersIn, atoms: r.vectors, total: r.report.Answers, sample: r.flags.sample, goals: r.goals, filters: r.filters}
 	if r.flags.excludeSelf {
 		d.selves = func(rows *queryRows, first int64) error { return rows.checkSelves(r.engine.atoms, first) }
 	}

@@ -45,7 +45,7 @@ func (a *app) runReport(ctx context.Context, f *reportFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	if r.judged, err = a.openJudged(ctx, &f.vectorFlags, vectors, f.ids, f.beside()); err != nil {
+	if r.judged, err = a.openJudged(ctx, &f.vectorFlags, vectors, f.ids, "", f.beside()); err != nil {
 		return err
 	}
 	defer r.close()

@@ -33,7 +33,6 @@ type searchFlags struct {
 	part                   partFlag
 	resume, force, json    bool
 	dtype                  dtypeFlag
-	filterColumn           string // "" without a filter for each query
 }
 
 func newSearchCommand(a *app) *cobra.Command {
@@ -105,7 +104,6 @@ const minScoreUsage = "return all vectors (with -k, the k best) that score at le
 func (f *searchFlags) add(fs *pflag.FlagSet) {
 	f.vectorFlags.add(fs)
 	f.goalFlags.add(fs)
-	fs.StringVar(&f.filterColumn, "filter-column", "", "in place of --filter: `column` of the queries with an expression as of --filter for each (.parquet, .arrow, .csv, .jsonl); null allows all vectors")
 	fs.StringVar(&f.ids, "ids", "", "`column` of the vectors' ids, written next to row numbers (default: the column id, if there is one)")
 	fs.StringVar(&f.out, "out", cli.Stdio, "`file` for the answers, ending in "+endings(dataset.AnswersWritten, "or")+"; - is JSON lines on stdout")
 	fs.StringVar(&f.certificates, "certificates", "", "`file` (.jsonl) for the certificate of every answer")
@@ -121,8 +119,6 @@ func (f *searchFlags) beside() []string { return append(f.columns(), f.ids, f.fi
 // check rejects conflicting flags before anything is read.
 func (f *searchFlags) check() error {
 	switch {
-	case f.filterColumn != "" && f.filter.text != "":
-		return f.refuse("--filter is the filter of all queries, and --filter-column has one for each; name one of them")
 	case f.filterColumn != "" && f.part.text != "":
 		return f.refuse("--part: answers with a filter for each query do not state what they are for, by which check joins parts; leave out --filter-column or --part")
 	case f.atoms == "" || f.queries == "":
@@ -242,7 +238,7 @@ func (a *app) runSearch(ctx context.Context, f *searchFlags) (err error) {
 	if err := f.checkTruth(a.Config, s.method); err != nil {
 		return err
 	}
-	if err := cmp.Or(checkPublished(f.verb, a.Config, s.method), f.filter.parse()); err != nil {
+	if err := cmp.Or(checkPublished(f.verb, a.Config, s.method), f.parseFilters()); err != nil {
 		return err
 	}
 	if s.out, err = newAnswerFiles(f); err != nil {
@@ -321,8 +317,10 @@ func (s *search) openLists(ctx context.Context, queries dataset.Reader) error {
 			return err
 		}
 	}
-	if s.filters != nil && int64(s.filters.rows) != m {
-		return fmt.Errorf("--filter-column: %s: column %q has %d rows, and there are %d queries", s.in.queries.name, f.filterColumn, s.filters.rows, m)
+	if s.filters != nil {
+		if err := s.filters.fit(m); err != nil {
+			return err
+		}
 	}
 	switch {
 	case s.Config.Origin("k").Kind != config.FromDefault || f.verb == certify: // whose default is of the answers

@@ -48,8 +48,8 @@ used. An answer is malformed if its length is wrong, if a vector does not exist,
 repeated or is the query itself, or if a score is not the vector's. A partial answer, cut
 short by a deadline, is checked against its open bound, and malformed without one.
 
-Answers that search made with --exclude, --filter, --k-column and the like are checked
-with the same flags.
+Answers that search made with --exclude, --filter, --filter-column, --k-column and the like are
+checked with the same flags.
 
 Each answer is held to its own certificate, in .jsonl answers or in the file written by
 search --certificates; without one to the guarantee and delta that the answers' file
@@ -148,6 +148,7 @@ type verification struct {
 	given   bool          // atoms and queries are compared as they were given
 	request batch.Request // what all queries ask for
 	goals   *queryGoals   // nil if all ask for the same
+	filters *queryFilters // nil without a filter for each query
 	report  verifyReport
 	k       int // the greatest of any query, 0 if one asks for any number
 	longest int // atoms of the longest answer
@@ -167,14 +168,14 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	if err := f.filter.parse(); err != nil {
+	if err := f.parseFilters(); err != nil {
 		return err
 	}
 	vectors, err := a.openVectors(ctx, "vectors", f.atoms)
 	if err != nil {
 		return err
 	}
-	in, err := a.openJudged(ctx, &f.vectorFlags, vectors, f.ids, append(f.columns(), f.filter.columns()...))
+	in, err := a.openJudged(ctx, &f.vectorFlags, vectors, f.ids, f.filterColumn, append(f.columns(), f.filter.columns()...))
 	if err != nil {
 		return err
 	}
@@ -214,6 +215,11 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 	}
 	if v.request.Filter, err = f.filter.rows(ctx, a, in.vectors, f.atomsColumn, v.layout, v.n); err != nil {
 		return err
+	}
+	if v.filters = in.filters; v.filters != nil {
+		if err := v.filters.prepare(ctx, a, in.vectors, f.atomsColumn, v.layout, v.n); err != nil {
+			return err
+		}
 	}
 	if v.goals, err = a.openGoals(ctx, &f.goalFlags, in.queries, v.exclude, v.report.Queries, v.request.K, v.metric); err != nil {
 		return err

@@ -30,7 +30,7 @@ func (v *verification) setTerms() {
 
 // drawn are the queries to verify, with what each asks for.
 func (v *verification) drawn(src *queryChunks) *drawnQueries {
-	d := &drawnQueries{app: v.app, source: src, doing: "verifying", answers: v.in, atoms: v.inAtoms, total: v.report.Queries, sample: v.flags.sample, goals: v.goals}
+	d := &drawnQueries{app: v.app, source: src, doing: "verifying", answers: v.in, atoms: v.inAtoms, total: v.report.Queries, sample: v.flags.sample, goals: v.goals, filters: v.filters}
 	if v.flags.excludeSelf {
 		d.selves = v.checkSelves
 	}

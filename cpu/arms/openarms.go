@@ -13,12 +13,28 @@ func (s *Query) ReachesThreshold(bound float64) bool {
 	return bound >= s.Tau || float32(bound) >= s.Tau32()
 }
 
+// Expect makes a first look that begins pass over atoms whose bounds are below a threshold, which may end below it.
+func (s *Query) Expect(threshold float64) {
+	s.Expected, s.beforeExpected = threshold, scanned{s.NextPanel, len(s.List.IDs)}
+}
+
+// Unsee makes atoms that a first look has seen since Expect atoms that no look has seen, if it may have passed over some
+// that reach the threshold. Looks after one that a context stopped would miss these.
+func (s *Query) Unsee() {
+	if !(s.Tau >= s.Expected) {
+		s.NextPanel = s.beforeExpected.panel
+		s.List.Truncate(s.beforeExpected.listed)
+	}
+	s.Expected = math.Inf(-1)
+}
+
 // ListAllAtoms adds all allowed atoms that no look has seen to the list, with bounds from their
 // norms.
 func (s *Query) ListAllAtoms() {
 	if s.Phase == Listed {
 		return
 	}
+	s.Unsee()
 	for i := range s.ShownFrom(s.NextPanel) {
 		s.List.IDs = append(s.List.IDs, uint32(i))
 		s.List.Bounds = append(s.List.Bounds, collection.Upward(looks.NormBound(s.Prep.Norm, s.C.Norm[i], s.Offset(i))))

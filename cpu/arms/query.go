@@ -43,6 +43,7 @@ type Query struct {
 	Lower          topk.Floats // the k greatest lower bounds, if they set the threshold
 	Tau            float64     // the threshold; it never falls
 	Expected       float64     // a greatest bound of the atoms that a first look has seen and not listed, if above Tau: the threshold expected at its end
+	beforeExpected scanned     // what looks had seen before that
 	pruned         bool        // List and Finalists hold only arms that reach prunedAt
 	prunedAt       float64     // the threshold at which they were pruned
 
@@ -63,6 +64,12 @@ type Query struct {
 	reports         []backend.LookReport
 	pulls, bytes    int64
 	RowsRead        int
+}
+
+// scanned is how far first looks have come.
+type scanned struct {
+	panel  int // NextPanel
+	listed int // the length of List
 }
 
 // Phase is the progress of a query through a run. It only increases.

@@ -39,7 +39,7 @@ func TestOffsets(t *testing.T) {
 			t.Errorf("atom %d: offset %g, of width %g, it is %g", i, off, s.OffsetWidth(i), want)
 		}
 	}
-	look, err := looks.NewSet(c).Compile(backend.Look{Rep: backend.Panels, To: c.D, Rule: backend.Cauchy})
+	look, err := looks.NewSet(c).Compile(t.Context(), backend.Look{Rep: backend.Panels, To: c.D, Rule: backend.Cauchy})
 	if err != nil {
 		t.Fatal(err)
 	}

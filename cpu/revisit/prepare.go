@@ -16,7 +16,7 @@ func (x *Run) Prepare(ctx context.Context) error {
 	if x.ready || !c.Coded() {
 		return nil
 	}
-	fullWidth, err := x.r.Compile(backend.Look{Rep: backend.RowCodes, To: c.D, Rule: backend.Cauchy})
+	fullWidth, err := x.r.Compile(ctx, backend.Look{Rep: backend.RowCodes, To: c.D, Rule: backend.Cauchy})
 	if err != nil {
 		return err
 	}

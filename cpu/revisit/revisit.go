@@ -22,14 +22,14 @@ const minVisit = 32
 const revisitParts, minRevisited = 4, 16
 
 // CompileLook compiles a later look, at the rows of the survivors.
-func (x *Run) CompileLook(l backend.Look) (*looks.Compiled, error) {
+func (x *Run) CompileLook(ctx context.Context, l backend.Look) (*looks.Compiled, error) {
 	if !x.C.Coded() {
 		return nil, fmt.Errorf("rows of codes: %w", backend.ErrRuleUnsupported)
 	}
 	if err := arms.CheckLook(l, x.C); err != nil {
 		return nil, err
 	}
-	return x.r.Compile(l)
+	return x.r.Compile(ctx, l)
 }
 
 // Take takes look t at the survivors. Stopped first looks must be recorded.

@@ -1,6 +1,8 @@
 package revisit
 
 import (
+	"context"
+
 	"thresher/backend"
 	"thresher/backend/looks"
 	"thresher/collection"
@@ -20,8 +22,8 @@ func NewCodes(r *arms.Resident) *Codes { return &Codes{Resident: r, looks: looks
 
 // Compile compiles look l, once for all runs that take it. For looks at rows it also stores
 // the terms of each atom contiguously, except for Cauchy looks at prefixes.
-func (r *Codes) Compile(l backend.Look) (*looks.Compiled, error) {
-	t, err := r.looks.Compile(l)
+func (r *Codes) Compile(ctx context.Context, l backend.Look) (*looks.Compiled, error) {
+	t, err := r.looks.Compile(ctx, l)
 	if err == nil && t.QueryCodes != looks.Codes8 && t.Kind != looks.Cauchy {
 		r.looks.LayOut(t)
 	}

@@ -59,7 +59,7 @@ func TestGatheredStrips(t *testing.T) {
 	const n = 6000
 	f := allow(n, 3, n, 11)
 	run := filtered(t, n, []*backend.Filter{f, f})
-	compiled, err := run.r.Compile(backend.Look{Rep: backend.Panels, To: run.C.Stages[0].Width, Rule: backend.Cauchy})
+	compiled, err := run.r.Compile(t.Context(), backend.Look{Rep: backend.Panels, To: run.C.Stages[0].Width, Rule: backend.Cauchy})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -112,7 +112,7 @@ func (q *scanning) expect(lowers []float32) {
 	wanted := float64(q.Goal.K+len(q.Hidden)) * float64(q.sampled) / float64(max(q.Goal.Allowed, 1))
 	rank := int(backend.SampledRank(wanted))
 	if rank < q.sampled/2 {
-		q.Expected = float64(topk.RankedFrom(q.Kern, lowers, rank, rank/8))
+		q.Expect(float64(topk.RankedFrom(q.Kern, lowers, rank, rank/8)))
 	}
 }
 
@@ -121,11 +121,11 @@ func (q *scanning) lowerGap(strip *looks.Strip) float64 {
 	return 2*(strip.Radius*q.bound.RadiusFactor*collection.Up+float64(collection.Upward(q.bound.StripRounding(strip)))) + strip.OffsetWidth*q.PerUnit
 }
 
-// raiseByListed raises the threshold to a lower bound that k of the arms have that are listed or were scored as given candidates. It
+// raiseByListed raises the threshold to a lower bound that k of the arms have that the look has listed or that were scored as given candidates. It
 // reports whether all arms that reach the threshold are listed.
 func (q *scanning) raiseByListed() bool {
 	lowers, unbounded := topk.Grow(q.lowers, len(q.List.IDs)+len(q.BestGiven))[:0], float32(0)
-	for at := 0; at < len(q.List.IDs); {
+	for at := q.listedBefore; at < len(q.List.IDs); { // those before have bounds of another look
 		// Atoms of one strip share the greatest distance from upper to lower bound.
 		number := q.List.IDs[at] / looks.StripAtoms
 		gap := collection.Upward(q.lowerGap(&q.bound.Strips[number]))
@@ -161,10 +161,9 @@ func lower32(x float32) float64 {
 
 // repeat makes the scan, whose threshold ended below the expected one, begin again without such.
 func (q *scanning) repeat() {
-	q.repeats, q.Expected = true, math.Inf(-1)
-	q.NextPanel = q.from
-	q.hiddenBefore, _ = slices.BinarySearch(q.Hidden, uint32(q.from*arms.PanelAtoms))
-	q.List.Truncate(q.listedBefore)
+	q.Unsee()
+	q.repeats = true
+	q.hiddenBefore, _ = slices.BinarySearch(q.Hidden, uint32(q.NextPanel*arms.PanelAtoms))
 	q.again += q.codesRead
 	q.seen, q.codesRead, q.hiddenPassed = 0, 0, 0
 }

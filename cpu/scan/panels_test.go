@@ -122,3 +122,28 @@ func TestOpenBoundOfExpected(t *testing.T) {
 		t.Errorf("the threshold is 8: open atoms are bounded by %g", most)
 	}
 }
+
+// TestOwnBoundsOfOthers: a look that goes on after another one, which a context stopped, makes no threshold of the arms that
+// that one listed: their upper bounds may be any distance from their scores.
+func TestOwnBoundsOfOthers(t *testing.T) {
+	x := filtered(t, 300, []*backend.Filter{nil})
+	if err := x.later.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	q := x.Query(0)
+	best := math.Inf(-1)
+	for i := range q.C.N {
+		best = max(best, q.SearchScore(q.C.Order[i]))
+	}
+	q.NextPanel = 1
+	for i := range uint32(arms.PanelAtoms) {
+		q.List.IDs, q.List.Bounds = append(q.List.IDs, i), append(q.List.Bounds, 100)
+	}
+	look := backend.Look{Rep: backend.Panels, To: q.C.D, Rule: backend.Cauchy, Source: backend.LowerBound}
+	if err := x.Take(t.Context(), look); err != nil {
+		t.Fatal(err)
+	}
+	if most := q.Conversion.Threshold(best); !q.RaisedByLowers() || q.Tau > most {
+		t.Errorf("raised %v: the threshold is %g, the best atom reaches %g", q.RaisedByLowers(), q.Tau, most)
+	}
+}

@@ -39,7 +39,7 @@ func (x *Run) Take(ctx context.Context, l backend.Look) error {
 	if err := arms.CheckLook(l, x.C); err != nil {
 		return err
 	}
-	t, err := x.r.Compile(l)
+	t, err := x.r.Compile(ctx, l)
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,6 @@ type scanning struct {
 	above        int  // atoms seen whose estimate is above the ceiling
 	hiddenPassed int  // hidden atoms seen that passed the look
 	passed       int  // arms seen that are candidates: their whole row was read, or they were scored
-	from         int  // the first panel of the look
 	sampled      int  // allowed atoms of the sample for the expected threshold
 	repeats      bool // the scan is taken again, or will be
 	again        int  // atoms whose codes were read before that
@@ -281,15 +280,21 @@ func (x *Run) newScans(w *scratch, t *looks.Compiled, g *gathering, js []int) []
 	qs, all := make([]*scanning, len(js)), make([]scanning, len(js))
 	for k, j := range js {
 		s := &x.queries[j]
+		stopped := s.stopped
+		if stopped == nil || stopped.bound.Look != t.Look {
+			s.RecordStoppedScan()
+			s.Unsee()
+			stopped = nil
+		}
 		q := &all[k]
 		*q = scanning{Query: s, codes: w.codes[k*width : (k+1)*width], listedBefore: len(s.List.IDs),
-			gathering: g, from: s.NextPanel}
+			gathering: g}
 		if g == nil {
 			q.allAllowed, q.allowedBits = s.AllowsAll(), s.filterBits()
 		}
-		if stopped := s.stopped; stopped != nil && stopped.bound.Look == t.Look {
+		if stopped != nil {
 			q.listedBefore, q.seen, q.codesRead, q.passed, q.begun, q.tied, q.above, q.hiddenPassed, s.stopped = stopped.listedBefore, stopped.seen, stopped.codesRead, stopped.passed, stopped.begun, stopped.tied, stopped.above, stopped.hiddenPassed, nil
-			q.from, q.repeats, q.again = stopped.from, stopped.repeats, stopped.again
+			q.repeats, q.again = stopped.repeats, stopped.again
 		}
 		q.hiddenBefore, _ = slices.BinarySearch(s.Hidden, uint32(s.NextPanel*arms.PanelAtoms))
 		var steps looks.Steps

@@ -147,9 +147,31 @@ def test_arrays_in_pandas(vectors, queries, right):
         found(q, pd.Series([vectors[0], None]))
     with pytest.raises(TypeError, match=r"vectors: row 1: values are <U1, not real numbers"):
         found(q, pd.Series([vectors[0], ["a"] * 48]))
-    with pytest.raises(TypeError, match=r"vectors: values are Python objects, number 0 of them a ndarray; an array"):
+    with pytest.raises(ValueError, match=r"vectors: a table of 2 columns, of which 'a' and 'b' hold a list"):
         found(q, pd.DataFrame({"a": list(vectors), "b": list(vectors)}))
     with pytest.raises(TypeError, match=r"vectors: values are Python objects, number 0 of them a Decimal"):
         found(q, pd.Series([__import__("decimal").Decimal(1)]))
     with pytest.raises(ValueError, match=r"vectors: row 0, column 0 is the integer 33554433"):
         found(q, pd.Series([np.full(48, 2**25 + 1)]))
+
+
+def test_table_with_a_column_of_vectors(vectors):
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    rows = pa.array(vectors[:40].tolist(), pa.list_(pa.float32()))
+    table = pa.table({"id": list(range(40)), "title": ["a"] * 40, "embedding": rows})
+    named = table.to_pandas()
+    missing = named.assign(embedding=[None, *named.embedding[1:]])
+    kept = named.assign(embedding=named.embedding.astype(pd.ArrowDtype(rows.type)))
+    for frame in (table, named, missing, kept, pl.from_arrow(table)):
+        for refused in (
+            lambda frame=frame: thresher.Index(frame, metric="ip"),
+            lambda frame=frame: thresher.knn(frame, vectors[:40], 3, metric="ip"),
+            lambda frame=frame: thresher.pairs(frame, 0.9, metric="cosine"),
+        ):
+            with pytest.raises(ValueError, match=r"3 columns, of which 'embedding' holds a list.*frame\['embedding'\]"):
+                refused()
+    with thresher.Index(named["embedding"], metric="ip", ids=named["id"], columns=named[["title"]]) as index:
+        assert index.search(vectors[:1], 1, filter="title = 'a'").ids.shape == (1, 1)

@@ -54,9 +54,19 @@ def test_answers_with_texts_of_vectors_without_ids(vectors, queries):
         thresher.recall(hits, vectors, queries, metric="ip")
 
 
-def test_recall_is_shown_in_a_line(right, vectors, queries):
+def test_what_judges_is_shown_in_a_line(right, vectors, queries):
     said = repr(thresher.recall(right, vectors, queries, metric="ip"))
     assert said.startswith("<thresher.Recall 1.0000, 95% ") and said.endswith(f"{len(queries)} answers lack nothing>")
+    poor = right.copy()
+    poor[3, 0] = poor[3, 1]
+    made = thresher.certify(poor, vectors, queries, metric="ip")
+    said = repr(made)
+    assert said.startswith("<thresher.Certified: 29 of 30 answers given were right, recall 0.99") and "\n" not in said
+    assert said.endswith(f"; {made.result!r}>")
+    assert (
+        repr(thresher.verify(made.result, vectors, queries, metric="ip"))
+        == "<thresher.Verification of 30 answers: 0 wrong>"
+    )
 
 
 def test_recall_checks_scores(right, vectors, queries):

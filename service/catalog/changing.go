@@ -104,11 +104,11 @@ type Written = folder.Written
 // measure sets the share of a version that changes to what it holds.
 func (o *opened) measure() { o.share.settle(o.changing.bytes(o.changing.Folder)) }
 
-// bytes is the memory of what the folder holds now, and of writes on their way.
+// bytes is the memory of what the folder holds now, of what searches have made of it, and of writes on their way.
 func (ch *changing) bytes(f *folder.Folder) int64 {
 	now := f.Snapshot()
 	defer now.Release()
-	return bytesOf(now) + ch.reserved.Load()
+	return bytesOf(now) + now.Kept() + ch.reserved.Load()
 }
 
 // describe fills in what a version that changes holds now.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"thresher/batch"
 	"thresher/collection"
@@ -33,6 +34,8 @@ type opened struct {
 	writing sync.RWMutex
 	// whole is the version of which this is what it held at an instant, in memory; nil if it is a version itself.
 	whole *opened
+
+	kept atomic.Int64 // bytes of what searches have made of it, which share has
 
 	// Catalog.mu guards the rest.
 	state   State            // Loading, Ready or Failed

@@ -86,6 +86,7 @@ func (v *Version) Coordinates() []string { return v.o.change.Coordinates }
 
 // Search answers req, possibly together with concurrent searches.
 func (v *Version) Search(ctx context.Context, req batch.Request) (*batch.Response, error) {
+	defer v.noteKept()
 	if v.now != nil {
 		return v.walk(ctx, req)
 	}
@@ -94,10 +95,37 @@ func (v *Version) Search(ctx context.Context, req batch.Request) (*batch.Respons
 
 // Direct answers req by itself, for large requests.
 func (v *Version) Direct(ctx context.Context, req batch.Request) (*batch.Response, error) {
+	defer v.noteKept()
 	if v.now != nil {
 		return v.walk(ctx, req)
 	}
 	return v.o.engine.Search(ctx, req)
+}
+
+// noteKept counts what a search has made of the version for later ones as memory that it holds.
+func (v *Version) noteKept() {
+	kept := int64(0)
+	if v.now != nil {
+		kept = v.now.Kept()
+	} else {
+		kept = v.o.engine.Kept()
+	}
+	if kept == v.o.kept.Swap(kept) {
+		return
+	}
+	if v.now != nil {
+		v.o.measure()
+		return
+	}
+	v.o.share.settle(v.o.change.Bytes + kept)
+}
+
+// Making bounds the memory, in bytes, of what the next search makes of the version for later ones.
+func (v *Version) Making() int64 {
+	if v.now != nil {
+		return v.now.Making()
+	}
+	return v.o.engine.Making()
 }
 
 // walk answers req from segment to segment.

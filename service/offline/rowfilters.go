@@ -17,9 +17,13 @@ type rowFilters struct {
 	of     shelf
 	texts  dataset.ValueReader
 	known  map[string][]int64 // rows of the collection by expression; queries with equal ones share the list
-	size   int                // of the lists
+	size   int                // of the lists and the expressions, in row numbers
+	most   int                // that size may be
 	next   int64
 }
+
+// expressionBytes is what an entry of rowFilters.known takes beside its text and its rows.
+const expressionBytes = 128
 
 // filterField names the member of a Spec.
 const filterField = "goals.filter_column"
@@ -33,7 +37,7 @@ func openFilters(j *job, rec *record, input linked, column string, of shelf) (*r
 	if err != nil {
 		return nil, input.named(err, filterField)
 	}
-	return &rowFilters{input: input, column: column, of: of, texts: texts, known: map[string][]int64{}}, nil
+	return &rowFilters{input: input, column: column, of: of, texts: texts, known: map[string][]int64{}, most: maxAtoms}, nil
 }
 
 // row returns the rows of the collection that the next row may have, nil for all, and how many of them were not listed before.
@@ -62,9 +66,10 @@ func (f *rowFilters) row() (rows []int64, listed int, err error) {
 		if rows, err = f.rows(v.Text); err != nil {
 			return nil, 0, f.wrong(err)
 		}
-		if f.size += len(rows); f.size > maxAtoms {
-			clear(f.known)
-			f.size = len(rows)
+		size := len(rows) + (len(v.Text)+expressionBytes)/8
+		if f.size += size; f.size > f.most {
+			f.known = map[string][]int64{} // a map that is cleared keeps its memory
+			f.size = size
 		}
 		listed = len(rows)
 		f.known[v.Text] = rows

@@ -205,6 +205,34 @@ func TestCandidatesOfBatches(t *testing.T) {
 	}
 }
 
+// TestFewRowFiltersAreKept: expressions that no row fulfils take memory, too, and as few are kept as others.
+func TestFewRowFiltersAreKept(t *testing.T) {
+	l := newLab(t, Options{})
+	path := filepath.Join(t.TempDir(), "q.jsonl")
+	var rows strings.Builder
+	for j := range 500 {
+		fmt.Fprintf(&rows, `{"only":"number > %d"}`+"\n", 1000+j)
+	}
+	if err := os.WriteFile(path, []byte(rows.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	texts, err := dataset.OpenValues(path, "", nil, "only")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &rowFilters{input: linked{path, "q.jsonl"}, column: "only", of: l.atlas.shelf["films"], texts: texts, known: map[string][]int64{}, most: 1000}
+	defer f.close()
+	for j := range 500 {
+		rows, listed, err := f.row()
+		if err != nil || rows == nil || len(rows) > 0 || listed != 0 {
+			t.Fatalf("row %d: %v, %d (%v)", j, rows, listed, err)
+		}
+		if n := len(f.known); n > 1000*8/expressionBytes || n == 0 {
+			t.Fatalf("%d expressions are kept at row %d", n, j)
+		}
+	}
+}
+
 // TestRowFilters: a column of the input says which vectors each row may have, and null what all may.
 func TestRowFilters(t *testing.T) {
 	l := newLab(t, Options{Chunk: 3})

@@ -20,7 +20,8 @@ def names_of(value: Any, name: str) -> Names:
     """Return the names of the columns of a data frame of pandas or polars, or a table of pyarrow; else None.
 
     Counted columns, as both packages call those that nobody has named, are called by their
-    numbers. Columns that look as if they were no part of the vector are refused.
+    numbers. Columns that look as if they were no part of the vector are refused, and so are columns
+    beside one of lists.
     """
     labels = _labels(value)
     if labels is None or len(labels) < 2:
@@ -30,6 +31,13 @@ def names_of(value: Any, name: str) -> Names:
     if len(set(labels)) < len(labels):
         label = next(label for label in labels if labels.count(label) > 1)
         raise ValueError(f"{name}: {labels.count(label)} columns are called {label!r}; give each a name of its own")
+    lists = [label for i, label in enumerate(labels) if _holds_lists(value, i)]
+    if lists:
+        which = f"{lists[0]!r} holds" if len(lists) == 1 else f"{lists[0]!r} and {lists[1]!r} hold"
+        raise ValueError(
+            f"{name}: a table of {len(labels)} columns, of which {which} a list in each row; give that of the vectors "
+            f"alone, such as frame[{lists[0]!r}], and ids and columns to filter by as arguments of their own"
+        )
     _refuse_mixture(labels, name)
     return labels
 
@@ -41,6 +49,20 @@ def _labels(value: Any) -> Names:
     if module not in ("pandas", "polars", "geopandas") or kind != "DataFrame":
         return None
     return tuple(str(label) for label in value.columns)
+
+
+def _holds_lists(value: Any, i: int) -> bool:
+    """Report whether column i of a frame or table has a list or an array in each row."""
+    module = type(value).__module__.partition(".")[0]
+    if module == "pyarrow":
+        return "list<" in str(value.schema.types[i]) or "list_view<" in str(value.schema.types[i])
+    if module == "polars":
+        return str(value.dtypes[i]).startswith(("List(", "Array("))
+    column = value.iloc[:, i]
+    if column.dtype != object:
+        return "list<" in str(column.dtype)
+    first = next((row for row in column if row is not None), None)
+    return isinstance(first, (list, tuple)) or getattr(first, "ndim", 0) == 1
 
 
 def _refuse_mixture(labels: tuple[str, ...], name: str) -> None:

@@ -103,7 +103,7 @@ class Recall:
         return "\n".join(lines + _stated(self.report.get("scores")))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Certified:
     """Answers that are proven, and what was wrong with those that were given.
 
@@ -135,6 +135,10 @@ class Certified:
     _lims: npt.NDArray[np.int64] = field(repr=False)
     _missed: npt.NDArray[Any] = field(repr=False)
 
+    def __repr__(self) -> str:
+        given = f"{self.right} of {self.report['compared']} answers given were right, recall {self.recall:.4f}"
+        return f"<thresher.Certified: {given}; {self.result!r}>"
+
     def missed(self, query: int) -> npt.NDArray[Any]:
         """Return the ids of the vectors that the answer given to one query lacked, best first."""
         return self._missed[self._lims[query] : self._lims[query + 1]]
@@ -158,7 +162,7 @@ class Certified:
         return "\n".join(lines + _stated(self.report.get("scores")))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Verification:
     """What recomputing every score in float64 says of some answers.
 
@@ -185,6 +189,10 @@ class Verification:
     gaps: npt.NDArray[np.float64]
     report: dict[str, Any]
     defects: list[dict[str, Any]]
+
+    def __repr__(self) -> str:
+        late = f", {self.unfinished} unfinished" if self.unfinished else ""
+        return f"<thresher.Verification of {len(self.wrong)} answers: {int(self.wrong.sum())} wrong{late}>"
 
     @property
     def unfinished(self) -> int:
