@@ -365,7 +365,7 @@ def main() -> None:
                 f"beyond {start.seconds:.2f}, of which searching {full.searching - start.searching:.2f}"
                 + "".join(f", {what} {used:.2f}" for what, used in beside.items())
                 + f"; MiB in memory beside files of {data.bytes(a.engine) / 2**20:.0f}: {full.memory()}; "
-                f"one process {one.memory()}"
+                f"one process at most {max((of for _, of in one.peaks.values()), default=0) >> 20}"
                 f"; ratio {ratios[-1]:.3f}; {'the same answers' if same() else 'OTHER ANSWERS'}",
                 flush=True,
             )
