@@ -173,7 +173,8 @@ func (s *sweep) entering(lo, hi int) {
 	if s == nil || s.reads {
 		return
 	}
-	for _, p := range s.parts {
+	for i := range s.parts {
+		p := &s.parts[i] // not a copy, with its sums, which change meanwhile
 		at := func(i int) int { return int(float64(len(p.b)) * float64(i) / float64(s.n)) }
 		from := at(lo) &^ int(pageBytes()-1)
 		startReading(p.b[from:at(hi)])
@@ -262,7 +263,8 @@ func (s *sweep) drop(k int) {
 // eachPart calls f for the whole pages of segment k in each part.
 func (s *sweep) eachPart(k int, f func(file *os.File, off int64, b []byte)) {
 	page := pageBytes()
-	for _, p := range s.parts {
+	for i := range s.parts {
+		p := &s.parts[i] // not a copy, with its sums, which change meanwhile
 		place := func(i int) int64 {
 			return int64(float64(len(p.b))*float64(min(i, s.n))/float64(s.n)) &^ (page - 1)
 		}

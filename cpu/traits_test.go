@@ -13,10 +13,10 @@ import (
 )
 
 // knownRows is a backend that knows the traits of rows from the start.
-type knownRows struct{ backend.Backend }
+type knownRows struct{ backend.Describer }
 
 func (b knownRows) Load(ctx context.Context, c *collection.Collection) (backend.Resident, error) {
-	r, err := b.Backend.Load(ctx, c)
+	r, err := b.Describer.Load(ctx, c)
 	if err == nil {
 		r.(*resident).rows.WantTraits()
 	}

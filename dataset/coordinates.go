@@ -54,7 +54,7 @@ func (c *coordinateColumns) pick(opt Options) error {
 func (c *coordinateColumns) choose(opt Options) error {
 	switch {
 	case len(c.lists) > 1:
-		return fail(c.file, "several columns could be the vectors, %s names one: %s", opt.words().Column, listed(namesAt(c.names, c.lists)))
+		return located(c.file, -1, severalFound("columns", namesAt(c.names, c.lists), opt.words().Column))
 	case len(c.lists) == 1:
 		c.vector, c.list = c.lists, true
 		return nil

@@ -164,7 +164,7 @@ func TestGraphByCost(t *testing.T) {
 	}
 	few := open(t, vectors.PowerLaw(vectors.Rand(1), 1000, 96), 96, collection.Cosine, 2)
 	duplicates := open(t, same, 96, collection.Cosine, 2)
-	large := open(t, vectors.Embeddings(vectors.Rand(1), 30000, 256), 256, collection.Cosine, 2)
+	large := open(t, vectors.Embeddings(vectors.Rand(1), 30000, 512), 512, collection.Cosine, 2)
 	for name, c := range map[string]struct {
 		e     *batch.Engine
 		o     join.GraphOptions
