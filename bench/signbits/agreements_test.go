@@ -156,15 +156,15 @@ func TestAgreementBounds(t *testing.T) {
 	}
 }
 
-// TestAgreementsBoundScores: of 96,000 pairs, whose bounds fail with a probability of .001 each, few have a score above it, and
-// bounds are far below the products of norms.
+// TestAgreementsBoundScores: of 96,000 pairs, whose bounds fail with a probability of at most .1 each, about 92 have a score above
+// its bound, because most of a bound here is the rounding of the heads, and not none: the bounds are no wider than that.
 func TestAgreementsBoundScores(t *testing.T) {
 	w, l := testLook(t, collection.InnerProduct)
-	s := newAgreements(w, l, agreementBounds(64, l.Alpha))
+	s := newAgreements(w, l, agreementBounds(64, .1))
 	bounds := make([]float64, testAtoms*queryCount)
 	s.scan(0, testAtoms, slices.Repeat([]float64{math.Inf(-1)}, queryCount), func(at, j int, bound float64) { bounds[at*queryCount+j] = bound })
 	scores := make([]float64, testAtoms)
-	failed, excess, sizes := 0, 0., 0.
+	failed := 0
 	for j := range queryCount {
 		w.c.Scores(scores, w.vector(j), w.c.Order)
 		for i, v := range scores {
@@ -172,12 +172,10 @@ func TestAgreementsBoundScores(t *testing.T) {
 			if bounds[i*queryCount+j] < v {
 				failed++
 			}
-			excess += bounds[i*queryCount+j] - v
-			sizes += w.queries[j].Norm * float64(l.Norm[i])
 		}
 	}
-	if failed > 2*testAtoms*queryCount/1000 || excess > .5*sizes {
-		t.Errorf("%d scores are above their bounds, which are %.3f of the norms above scores", failed, excess/sizes)
+	if pairs := testAtoms * queryCount; failed > pairs/800 || failed < pairs/10000 {
+		t.Errorf("%d of %d scores are above their bounds", failed, pairs)
 	}
 }
 
