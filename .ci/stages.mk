@@ -114,20 +114,17 @@ test-arm64: ## NEON kernels, the CPU backend and the bounds on an emulated proce
 
 # `make nightly` runs each of these longer, from new draws.
 service-faults: ## the service killed, backed up, on a full disk, under malicious requests, crowds and slow clients; short
-	@$(MAKE) --no-print-directory crash CRASHES=4 KILLS=10
-	@$(MAKE) --no-print-directory backup-drill BACKUPS=4
-	@$(MAKE) --no-print-directory diskfull
-	@$(MAKE) --no-print-directory hostile
-	@$(MAKE) --no-print-directory fairness FAIR="-rows 10000 -dim 64 -time 2s -rounds 1 -crowd 64 -timeout 2s -most 5s"
-	@$(MAKE) --no-print-directory slow-bodies SLOWBODY="-rows 2000 -dim 64 -queries 1200 -asks 2 -most 20s"
+	@$(MAKE) --no-print-directory crash CRASHES=4 KILLS=10 backup-drill BACKUPS=4 diskfull hostile \
+	  fairness FAIR="-rows 10000 -dim 64 -time 2s -rounds 1 -crowd 64 -timeout 2s -most 5s" \
+	  slow-bodies SLOWBODY="-rows 2000 -dim 64 -queries 1200 -asks 2 -most 20s"
 
 # With THRESHER_FULL tests try all their data, of which `make test` takes a part.
 test-drawn: ## the whole suite with all its data, from a new seed, which is printed
 	@draws=$(NIGHT); echo "drawn from THRESHER_DRAWS=$$draws"; \
 	export THRESHER_DRAWS=$$draws THRESHER_FULL=1; $(call each,$(GO) test -count=1 -timeout 60m ./...)
 
-demo: ## the README's demo, without a terminal
-	$(GO) run ./cmd/thresher demo >/dev/null
+demo: $(PROGRAM) ## the README's demo, without a terminal
+	$(PROGRAM) demo >/dev/null
 
 reports: ## the benchmarks' reports are what their results and limits.md give
 	$(PYTHON) bench/bench.py --report
