@@ -42,7 +42,7 @@ def with_neighbours(fit):
     @functools.wraps(fit)
     def fitted(self, X, *arguments, **named):
         self.precomputed_knn = given(self, X)
-        self._of_thresher = hasattr(self.precomputed_knn[2], "index")
+        self._of_thresher = hasattr(self.precomputed_knn[-1], "index")
         COUNTS["thresher" if self._of_thresher else "others"] += 1
         return fit(self, X, *arguments, **named)
 
