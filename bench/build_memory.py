@@ -3,10 +3,11 @@
     python3 bench/build_memory.py THRESHER [--vectors N] [--dim D] [--limit MIB] [--turns T] [--folder DIR]
 
 For each form of the same vectors (npy, one Parquet file, 64 of them, a pipe) `thresher build` runs in turns without a
-limit and with GOMEMLIMIT. Printed are, of each: seconds of the wall clock, of the processor (user and system), and
-faults that read from the disk, at their least of all turns, with the ratio of both; and the most memory while it ran:
-private pages that are no file's (RssAnon), and of the file that is written what was resident (mincore) and dirty in its
-mappings (smaps), the latter in segments, a sixteenth of the memory that it takes. Builds under a limit must write the
+limit and with GOMEMLIMIT; the vectors are not in memory when it begins. Printed are, of each: seconds of the wall
+clock, of the processor (user and system), and faults that read from the disk, at their least of all turns, with the
+ratio of both; and the most memory while it ran: private pages that are no file's (RssAnon), and of the file that is
+written what was resident (mincore) and dirty in its mappings (smaps), both also in segments, a sixteenth of the memory
+that it takes. Builds under a limit must write the
 same bytes as those without.
 """
 
@@ -179,7 +180,7 @@ def main() -> None:
         print(f"{(data / 'v.npy').stat().st_size / 1e6:.0f} MB of npy, limit {o.limit} MiB, least of {o.turns} turns")
         print(
             "| from | wall, s: without, with | ratio | processor, s | ratio | faults from disk "
-            "| private MB | resident MB | dirty MB, segments |"
+            "| private MB | resident MB, segments | dirty MB, segments |"
         )
         print("|---|---|---|---|---|---|---|---|---|")
         sums = set()
@@ -196,7 +197,8 @@ def main() -> None:
             print(
                 f"| {form} | {a['wall']:.2f}, {b['wall']:.2f} | {wall:.2f} "
                 f"| {a['processor']:.2f}, {b['processor']:.2f} | {processor:.2f} "
-                f"| {a['faults']:.0f}, {b['faults']:.0f} | {most['private']:.0f} | {most['resident']:.0f} "
+                f"| {a['faults']:.0f}, {b['faults']:.0f} | {most['private']:.0f} "
+                f"| {most['resident']:.0f}, {most['resident'] / segment:.1f} "
                 f"| {most['dirty']:.1f}, {most['dirty'] / segment:.1f} |",
                 flush=True,
             )
