@@ -16,12 +16,14 @@ import (
 // time: it reads and writes in the order of the bytes, and has what it is done with written and dropped from memory.
 // Else the system would drop pages that are needed next, and a build would take as long as its random reads do.
 const (
-	segmentShare = 16      // segments in the memory of a build
-	minSegment   = 1 << 20 // bytes
-	maxSegment   = 1 << 28
+	segmentShare = 64      // segments in the memory of a build
+	minSegment   = 1 << 19 // bytes
+	maxSegment   = 1 << 26
 )
 
-// segmentOf returns the bytes of a segment of a build that may take so much memory, 0 for no segments.
+// segmentOf returns the bytes of a segment of a build that may take so much memory, 0 for no segments. A few segments are in
+// memory at any time: one that is worked on and the next, which is being read, of rows; and of what is written one that is worked
+// on, one on its way to the disk, and one that waits until it is dropped.
 func segmentOf(memory int64) int64 {
 	if memory <= 0 {
 		return 0
