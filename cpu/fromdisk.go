@@ -29,18 +29,7 @@ func (x *run) finishFromDisk(ctx context.Context, js []int, deliver func(at int,
 	}); err != nil {
 		return err
 	}
-	var all []wanted
-	for {
-		all = all[:0]
-		for at, j := range js {
-			s := &x.states[j]
-			for _, a := range s.nextArms(ctx) {
-				all = append(all, wanted{s.C.Order[a.ID], at})
-			}
-		}
-		if len(all) == 0 {
-			break
-		}
+	for all := x.wantNext(ctx, js, nil); len(all) > 0; all = x.wantNext(ctx, js, all[:0]) {
 		if err := x.scoreWanted(whole, js, all); err != nil {
 			return err
 		}
@@ -50,6 +39,17 @@ func (x *run) finishFromDisk(ctx context.Context, js []int, deliver func(at int,
 		deliver(at, x.answer(scratchOf(base), js[at]))
 		return nil
 	})
+}
+
+// wantNext appends to all what queries js score next.
+func (x *run) wantNext(ctx context.Context, js []int, all []wanted) []wanted {
+	for at, j := range js {
+		s := &x.states[j]
+		for _, a := range s.nextArms(ctx) {
+			all = append(all, wanted{s.C.Order[a.ID], at})
+		}
+	}
+	return all
 }
 
 // scoreWanted scores rows for queries of js. It sorts them.

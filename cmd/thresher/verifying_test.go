@@ -8,12 +8,10 @@ import (
 	"testing"
 
 	"thresher/internal/cli"
-	"thresher/internal/race"
 )
 
 // TestSearchOfDamagedRows: rows are verified while they are searched, and no answer of damaged ones is written or printed.
 func TestSearchOfDamagedRows(t *testing.T) {
-	race.Skip(t, "what commands say of files; TestOpenVerifying runs the same goroutines")
 	dir := t.TempDir()
 	prepared, queries, out := filepath.Join(dir, "c.thresher"), vectorFile(t, dir, "q.npy", 2, 3, 64), filepath.Join(dir, "out.npz")
 	thresher(t, "build", "--vectors", vectorFile(t, dir, "v.npy", 1, 6000, 64), "--metric", "ip", "--out", prepared).WantCode(t, cli.ExitOK)
