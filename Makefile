@@ -17,7 +17,7 @@ MODULES = . bench e2e
 # each COMMAND: runs it in each of MODULES
 each = for module in $(MODULES); do (cd $$module && $(1)) || exit 1; done
 
-test: ## the whole suite, offline, two to three minutes on two cores once compiled
+test: ## the whole suite, offline, three to four minutes on two cores once compiled
 	$(GO) test ./...
 
 test-modules: ## the Go tests of the other modules: benchmarks, end-to-end tests
