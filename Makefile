@@ -17,7 +17,7 @@ MODULES = . bench e2e
 # each COMMAND: runs it in each of MODULES
 each = for module in $(MODULES); do (cd $$module && $(1)) || exit 1; done
 
-test: ## the whole suite, offline, two to three minutes on two cores once compiled
+test: ## the whole suite, offline, three to four minutes on two cores once compiled
 	$(GO) test ./...
 
 test-modules: ## the Go tests of the other modules: benchmarks, end-to-end tests
@@ -36,8 +36,9 @@ test-deploy: $(PROGRAM) ## the files of deploy: manifests, units and rules are d
 
 # Without tests that have nothing for the race detector and take seconds under it; each says why (internal/race). `make test` runs
 # them, with more data, and `make race-whole` runs all.
-race: ## the suite under the race detector: packages in which it can find something, without tests of one goroutine
+race: ## the suite under the race detector: packages in which it can find something, without tests of one goroutine; pointers of the others that use unsafe
 	$(call each,packages=$$($(CURDIR)/.ci/concurrent); test -z "$$packages" || $(GO) test -race -short -vet=off -timeout 30m $$packages)
+	$(call each,packages=$$($(CURDIR)/.ci/concurrent pointers); test -z "$$packages" || $(GO) test -short -vet=off -timeout 30m -gcflags=-d=checkptr $$packages)
 
 race-whole: ## the whole suite under the race detector, half an hour
 	$(call each,$(GO) test -race -vet=off -timeout 90m ./...)
@@ -109,7 +110,7 @@ CUDA = $(CUDA_H) $(GO)
 SEEDS ?= 2
 test-cuda: $(EMULATOR) ## the CUDA backend and the command line on the emulator, under one schedule of threads
 	@$(TOOLCHAIN)
-	$(CUDA) test -tags cuda -c -o build/emu/tests/ ./gpu/device ./gpu ./cmd/thresher
+	$(CUDA) test -tags cuda -ldflags=-w -c -o build/emu/tests/ ./gpu/device ./gpu ./cmd/thresher
 	$(CUDA_H) sh kernels/emu/suite.sh build/emu $(SEEDS)
 
 # The opposite orders 0 and 1, the one of test-cuda, and three that are drawn: overtaking warps are among them.

@@ -88,15 +88,15 @@ docker: ## lints the Dockerfiles and runs their steps without Docker; those of D
 selftest: $(EMULATOR) ## the emulator's own tests
 	sh kernels/emu/selftest/run.sh build/emu
 
-# `make test` covers conformance on each set of kernels, and the failure rates of the bounds, which are the same on each: all
-# compute the same integers and sums. `make kernel-sets` runs all of it, and the planner's choices for each set.
+# `make test` covers conformance on each set of kernels, of rows with known traits too, and the failure rates of the bounds, which
+# are the same on each: all compute the same integers and sums. `make kernel-sets` runs all of it, and the planner's choices for each set.
 NO_AVX512 = cpu.avx512f=off
 NO_AVX2 = cpu.avx512f=off,cpu.avx2=off
 test-kernels: ## the CPU backend without assembly, without AVX-512, and without AVX2; the pointers of all kernels
 	$(GO) test -short -vet=off -timeout 5m -gcflags=-d=checkptr ./simd
 	$(GO) test -short -vet=off -timeout 5m -skip '^TestCalibration$$' -tags noasm,purego ./simd ./cpu/... ./collection ./batch
 	for off in $(NO_AVX512) $(NO_AVX2); do \
-	  GODEBUG=$$off $(GO) test -short -vet=off -count=1 -timeout 5m -skip '^(TestConformance|TestCalibration)$$' ./cpu/... || exit 1; \
+	  GODEBUG=$$off $(GO) test -short -vet=off -count=1 -timeout 5m -skip '^(TestConformance|TestKnownTraits|TestCalibration)$$' ./cpu/... || exit 1; \
 	done
 
 kernel-sets: ## the same with all their data, and searches by each set of kernels, minutes
