@@ -38,9 +38,10 @@ def write_forms(folder: Path, n: int, dim: int, forms: list[str]) -> None:
     rows = np.lib.format.open_memmap(npy, "w+", np.float32, (n, dim))
     scale = (1 / np.sqrt(1 + np.arange(dim))).astype(np.float32)
     block = 1 << 16
-    for lo in range(0, n, block):
+    drawn = rng.standard_normal((min(n, block), dim), np.float32) * scale
+    for lo in range(0, n, block):  # the same rows, reflected: drawing all would take minutes
         hi = min(n, lo + block)
-        rows[lo:hi] = rng.standard_normal((hi - lo, dim), np.float32) * scale
+        np.multiply(drawn[: hi - lo], rng.choice(np.float32([-1, 1]), dim), out=rows[lo:hi])
     rows.flush()
 
     def table(lo: int, hi: int) -> "pa.Table":

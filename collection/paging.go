@@ -57,6 +57,7 @@ type rowFile struct {
 	crc           uint32
 	dim           int       // of rows whose squares are summed; 0: they are not
 	squares       []float64 // of each row
+	drops         drops
 }
 
 // sumSquares has the squares of each row summed while it is written, so that its norm needs no pass over the file, if the
@@ -84,7 +85,8 @@ func (w *rowFile) Write(b []byte) (int, error) {
 	for w.segment > 0 && w.at > w.late && w.at-w.from >= 2*w.segment {
 		startWriting(w.f, w.from+w.segment, w.segment)
 		before := min(w.segment, w.from)
-		dropPages(w.f, w.from-before, before+w.segment, nil)
+		off, n := w.from-before, before+w.segment
+		w.drops.begin(func() { dropPages(w.f, off, n, nil) })
 		w.from += w.segment
 	}
 	return n, err
@@ -214,9 +216,7 @@ func (s *sweep) finish(k int) {
 	}
 	s.sum(k)
 	s.eachPart(k, func(f *os.File, off int64, b []byte) { startWriting(f, off, int64(len(b))) })
-	if k > 0 {
-		s.drops.begin(func() { s.drop(k - 1) })
-	}
+	s.drops.begin(func() { s.drop(k) })
 }
 
 // sum adds what was written of segment k, once all before it are done with, to the checksums of the parts, while it is in

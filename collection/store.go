@@ -232,6 +232,7 @@ func writeFile(ctx context.Context, f *os.File, src Source, o *Options) (err err
 	rows := &rowFile{f: f, at: w.end, from: w.end, segment: segmentOf(o.memory()), late: o.lateFor(src)}
 	rows.sumSquares(src, o)
 	elem, n, err := writeRows(ctx, rows, src, o)
+	rows.drops.wait()
 	if err != nil {
 		return err
 	}

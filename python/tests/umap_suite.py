@@ -25,7 +25,7 @@ COUNTS: collections.Counter[str] = collections.Counter()
 def given(model, X):
     """Return the neighbours that a model is given: of thresher unless the test gives some or the metric is another."""
     own = model.precomputed_knn
-    if own != (None, None, None) and not getattr(model, "_of_thresher", False):
+    if own is not None and own[0] is not None and not getattr(model, "_of_thresher", False):
         return own
     dense = not scipy.sparse.issparse(X) and getattr(X, "ndim", 0) == 2
     by = model.metric if isinstance(model.metric, str) and not model.metric_kwds else None
