@@ -260,7 +260,7 @@ def test_functions(vectors):
 @pytest.mark.parametrize(
     ("call", "error", "says"),
     [
-        (lambda f, i: i.search(SQUARED[0], 1), ValueError, r"x: shape \(\d+,\), expected \(n, d\); of one vector x\[numpy"),
+        (lambda f, i: i.search(SQUARED[0], 1), ValueError, r"x: shape \(\d+,\), expected .*; of one vector x"),
         (lambda f, i: i.add(SQUARED[None]), ValueError, r"x: shape \(1, .*\), expected \(n, d\)$"),
         (lambda f, i: i.add([[1.0]]), AttributeError, r"x: list, expected an array \(n, d\)"),
         (lambda f, i: i.range_search("abc", 1.0), AttributeError, r"x: str, expected an array"),
