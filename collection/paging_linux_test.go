@@ -133,7 +133,7 @@ func TestStartReading(t *testing.T) {
 }
 
 // TestBuildInSegments: a build of a file more than twice as large as the memory it may take has little of it in memory at
-// any time, beside the tables: half of that memory, of which segments of the least size are a quarter. It writes the same file
+// any time, beside the tables: seven sixteenths of that memory. It writes the same file
 // as one that has room.
 func TestBuildInSegments(t *testing.T) {
 	if testing.Short() {
