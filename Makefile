@@ -5,6 +5,9 @@ PYTHON ?= python3
 help: ## this list
 	@sed -n 's/^\([a-z][a-z0-9-]*\):[^#=]*## /\1: /p' $(MAKEFILE_LIST) | sort | while IFS= read -r line; do printf '%-22s %s\n' "$${line%%:*}" "$${line#*: }"; done
 
+# What several stages run.
+PROGRAM = build/thresher
+EMULATOR = build/emu/libcuda.so.1
 include .ci/stages.mk
 
 .PHONY: help test test-modules test-deploy race vet lint deadcode generate proto kernels check-kernels emu test-cuda suite-cuda goals-cuda mutants bench-host lint-cuda fuzz calibrate bench bench-pairs bench-peers bench-peers-small bench-race bench-race-quick bench-uses bench-uses-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed gpu-injections gpu-injected e2e load fairness slow-bodies crash upserts backup-drill diskfull hostile clean module wheels test-python test-python-versions test-python-adapters test-python-cuda test-engines engines-killed worker-overhead worker-stress wheel-cuda
@@ -14,22 +17,28 @@ MODULES = . bench e2e
 # each COMMAND: runs it in each of MODULES
 each = for module in $(MODULES); do (cd $$module && $(1)) || exit 1; done
 
-test: ## the whole suite, offline, two to three minutes on two cores once compiled
+test: ## the whole suite, offline, three to four minutes on two cores once compiled
 	$(GO) test ./...
 
 test-modules: ## the Go tests of the other modules: benchmarks, end-to-end tests
 	$(call each,test $$module = . || $(GO) test ./...)
 
+# go build leaves it as it is if nothing has changed.
+.PHONY: $(PROGRAM)
+$(PROGRAM):
+	$(GO) build -o $@ ./cmd/thresher
+
 # Its module has Kubernetes' types.
-test-deploy: ## the files of deploy: manifests, units and rules are decoded and verified, and what they start is started
+test-deploy: $(PROGRAM) ## the files of deploy: manifests, units and rules are decoded and verified, and what they start is started
 	$(GO) vet -C deploy .
 	cd deploy && $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 .
-	$(GO) test -C deploy -count=1 -timeout 20m .
+	THRESHER_BINARY=$(CURDIR)/$(PROGRAM) $(GO) test -C deploy -count=1 -timeout 20m .
 
 # Without tests that have nothing for the race detector and take seconds under it; each says why (internal/race). `make test` runs
 # them, with more data, and `make race-whole` runs all.
-race: ## the suite under the race detector: packages in which it can find something, without tests of one goroutine
+race: ## the suite under the race detector: packages in which it can find something, without tests of one goroutine; pointers of the others that use unsafe
 	$(call each,packages=$$($(CURDIR)/.ci/concurrent); test -z "$$packages" || $(GO) test -race -short -vet=off -timeout 30m $$packages)
+	$(call each,packages=$$($(CURDIR)/.ci/concurrent pointers); test -z "$$packages" || $(GO) test -short -vet=off -timeout 30m -gcflags=-d=checkptr $$packages)
 
 race-whole: ## the whole suite under the race detector, half an hour
 	$(call each,$(GO) test -race -vet=off -timeout 90m ./...)
@@ -89,7 +98,6 @@ check-kernels: ## fails if PTX, assembled code or tables differ from what the so
 	$(PYTHON) -m unittest discover -q -s kernels/toolchain
 	$(PYTHON) kernels/toolchain/kernels.py check
 
-EMULATOR = build/emu/libcuda.so.1
 emu: $(EMULATOR) ## the driver library that runs kernels/*.cu on the CPU; needs g++
 $(EMULATOR): $(wildcard kernels/*.cu kernels/*.cuh kernels/emu/*)
 	sh kernels/emu/build.sh build/emu
@@ -102,7 +110,7 @@ CUDA = $(CUDA_H) $(GO)
 SEEDS ?= 2
 test-cuda: $(EMULATOR) ## the CUDA backend and the command line on the emulator, under one schedule of threads
 	@$(TOOLCHAIN)
-	$(CUDA) test -tags cuda -c -o build/emu/tests/ ./gpu/device ./gpu ./cmd/thresher
+	$(CUDA) test -tags cuda -ldflags=-w -c -o build/emu/tests/ ./gpu/device ./gpu ./cmd/thresher
 	$(CUDA_H) sh kernels/emu/suite.sh build/emu $(SEEDS)
 
 # The opposite orders 0 and 1, the one of test-cuda, and three that are drawn: overtaking warps are among them.
@@ -156,8 +164,7 @@ bench: ## Go benchmarks: adaptive against the dense scan, building, kernels
 	$(GO) test -run '^$$' -bench . ./simd ./collection ./batch
 
 PAIRS = -n 1000000 -pairs 1000000
-bench-pairs: ## time and memory of pairs on a million embeddings, made here; some rows are compared with all others
-	$(GO) build -o build/thresher ./cmd/thresher
+bench-pairs: $(PROGRAM) ## time and memory of pairs on a million embeddings, made here; some rows are compared with all others
 	$(GO) run -C bench ./pairs -thresher ../build/thresher $(PAIRS)
 
 bench-peers: ## comparison with FAISS, hnswlib and ScaNN, 40 minutes; writes docs/benchmarks
@@ -215,16 +222,14 @@ e2e: ## real clients and a browser against thresher serve; needs the package ind
 test-python: ## the Python package: types, style, wheel, its tests without Go on PATH, the notebook; needs Python's package index
 	@PYTHON=$(PYTHON) GO=$(GO) python/test.sh
 
-worker-overhead: build/worker-stress/bin/python ## what a call from Python takes beside its search
-	$(GO) build -o build/thresher ./cmd/thresher
+worker-overhead: $(PROGRAM) build/worker-stress/bin/python ## what a call from Python takes beside its search
 	THRESHER_BINARY=build/thresher PYTHONPATH=python/src build/worker-stress/bin/python bench/worker_overhead.py
 
 build/worker-stress/bin/python:
 	@mkdir -p build
 	@$(PYTHON) -m venv build/worker-stress && build/worker-stress/bin/pip install --quiet --disable-pip-version-check numpy pytest
 
-worker-stress: build/worker-stress/bin/python ## 1,000 forks, spawned children, threads and interrupts of a Python program, and 100,000 calls; two to three minutes
-	$(GO) build -o build/thresher ./cmd/thresher
+worker-stress: $(PROGRAM) build/worker-stress/bin/python ## 1,000 forks, spawned children, threads and interrupts of a Python program, and 100,000 calls; two to three minutes
 	cd python && THRESHER_BINARY=$(CURDIR)/build/thresher PYTHONPATH=src THRESHER_STRESS=1000 THRESHER_CALLS=100000 ../build/worker-stress/bin/python -m pytest -v --durations=5 -o faulthandler_timeout=900 tests/test_worker.py tests/test_worker_life.py
 
 test-python-cuda: $(EMULATOR) build/worker-stress/bin/python ## what the Python package says of GPUs, on the emulator
@@ -257,8 +262,7 @@ CRASHES ?= 50
 # What these programs draw, as what tests draw: the same every time, unless this is another number.
 DRAWN = -seed $(or $(THRESHER_DRAWS),1)
 .PHONY: $(LOADING)
-$(LOADING):
-	$(GO) build -o build/load/ ./cmd/thresher
+$(LOADING): $(PROGRAM)
 	$(GO) build -C e2e -o ../build/load/ ./load
 
 load: $(LOADING) ## a server under a thousand clients, with and without dynamic batching; five minutes

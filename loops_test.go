@@ -23,7 +23,6 @@ var endless = map[string]string{
 	"collection/build.go: builder.each":        "looks at its context; each round takes the next items of n",
 	"collection/source.go: readRows":           "looks at its context; reads at most MaxAtoms rows",
 	"cpu/topk/buckets.go: buckets.sink":        "each round goes down a level of the heap",
-	"cpu/finish.go: state.finish":              "looks at its context; each round scores at least one of the arms left",
 	"cpu/finishing.go: scratch.scoreRounds": "visitTiles looks at the context; each round scores at least one arm of " +
 		"each query left",
 	"cpu/threads/helpers.go: Helpers.help":         "a helper leaves after a while without a queue, which the run that offers it withdraws",

@@ -1,13 +1,16 @@
 # stages.mk: `make ci`, which every change must pass, and `make nightly`, which looks further. A stage is a target of the
 # same name, which a person can run alone. .ci/stage runs it with a time limit, several times what it takes on two cores,
 # keeps what it says in build/ci and prints it; in the end a table says what each took. Two stages run at a time, in the
-# order of the lists; after a failure no other begins.
+# order of the lists, and beside them one of those that wait; after a failure no other begins.
 
 STAGES_AT_ONCE ?= 2
 
 # The first build what others need, or are cheap and fail often.
 CI_FIRST = packages modules vet emu lint
-CI = test-cuda e2e race test test-modules service-faults test-python test-engines gpu-rehearsal test-python-cuda test-kernels test-arm64 docker wheel-cuda test-deploy lint-cuda deadcode \
+AND_WAITING = $$(($(STAGES_AT_ONCE) + 1))
+# These wait, for package indexes, browsers, processes that start and clocks, longer than they compute.
+CI_WAITING = service-faults test-engines e2e test-deploy
+CI = race test test-cuda test-python test-modules gpu-rehearsal test-python-cuda test-kernels test-arm64 docker wheel-cuda lint-cuda deadcode \
   vet-elsewhere check-generated bench-peers-small bench-host test-scripts reports demo
 
 NIGHTLY_FIRST = packages modules emu
@@ -40,11 +43,13 @@ LIMIT_backup-drill = 3600
 LIMIT_worker-stress = 1800
 LIMIT_engines-killed = 1800
 
+# A stage vets all of what go test would vet a part of again. Most files of the packages that pip installs are never imported;
+# those that are, Python compiles then.
 .PHONY: ci nightly packages modules test-scripts docker selftest test-kernels kernel-sets test-arm64 test-drawn service-faults demo reports
 ci: ## what every change must pass, below twenty minutes on two cores; logs and times of its stages in build/ci
 	@.ci/stage --begin
-	@{ $(MAKE) --no-print-directory -j $(STAGES_AT_ONCE) $(CI_FIRST:%=stage-%) && \
-	  $(MAKE) --no-print-directory -j $(STAGES_AT_ONCE) $(CI:%=stage-%); }; code=$$?; .ci/stage --times; exit $$code
+	@export GOFLAGS="$$GOFLAGS -vet=off" PIP_COMPILE=0; { $(MAKE) --no-print-directory -j $(AND_WAITING) $(CI_FIRST:%=stage-%) && \
+	  $(MAKE) --no-print-directory -j $(AND_WAITING) IN_TURN="$(CI_WAITING)" $(CI_WAITING:%=stage-%) $(CI:%=stage-%); }; code=$$?; .ci/stage --times; exit $$code
 
 # One seed for the whole night, printed; with it `make test-drawn THRESHER_DRAWS=N` and other stages draw the same again.
 NIGHT = $(or $(THRESHER_DRAWS),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
@@ -55,6 +60,10 @@ nightly: ## hours: new draws, other schedules of the emulator, deliberate faults
 	@{ $(MAKE) --no-print-directory -j $(STAGES_AT_ONCE) $(NIGHTLY_FIRST:%=stage-%) && \
 	  THRESHER_DRAWS=$(NIGHT) $(MAKE) --no-print-directory -k -j $(STAGES_AT_ONCE) $(NIGHTLY:%=stage-%); }; \
 	code=$$?; .ci/stage --times; echo "drawn from THRESHER_DRAWS=$(NIGHT)"; exit $$code
+
+# Each stage of IN_TURN begins when the one before it has ended.
+before :=
+$(foreach stage,$(IN_TURN),$(if $(before),$(eval stage-$(stage): | stage-$(before)))$(eval before := $(stage)))
 
 stage-%:
 	@.ci/stage $* $(or $(LIMIT_$*),600) $(MAKE_COMMAND) --no-print-directory $*
@@ -79,15 +88,15 @@ docker: ## lints the Dockerfiles and runs their steps without Docker; those of D
 selftest: $(EMULATOR) ## the emulator's own tests
 	sh kernels/emu/selftest/run.sh build/emu
 
-# `make test` covers conformance on each set of kernels, and the failure rates of the bounds, which are the same on each: all
-# compute the same integers and sums. `make kernel-sets` runs all of it, and the planner's choices for each set.
+# `make test` covers conformance on each set of kernels, of rows with known traits too, and the failure rates of the bounds, which
+# are the same on each: all compute the same integers and sums. `make kernel-sets` runs all of it, and the planner's choices for each set.
 NO_AVX512 = cpu.avx512f=off
 NO_AVX2 = cpu.avx512f=off,cpu.avx2=off
 test-kernels: ## the CPU backend without assembly, without AVX-512, and without AVX2; the pointers of all kernels
 	$(GO) test -short -vet=off -timeout 5m -gcflags=-d=checkptr ./simd
 	$(GO) test -short -vet=off -timeout 5m -skip '^TestCalibration$$' -tags noasm,purego ./simd ./cpu/... ./collection ./batch
 	for off in $(NO_AVX512) $(NO_AVX2); do \
-	  GODEBUG=$$off $(GO) test -short -vet=off -count=1 -timeout 5m -skip '^(TestConformance|TestCalibration)$$' ./cpu/... || exit 1; \
+	  GODEBUG=$$off $(GO) test -short -vet=off -count=1 -timeout 5m -skip '^(TestConformance|TestKnownTraits|TestCalibration)$$' ./cpu/... || exit 1; \
 	done
 
 kernel-sets: ## the same with all their data, and searches by each set of kernels, minutes
@@ -107,20 +116,17 @@ test-arm64: ## NEON kernels, the CPU backend and the bounds on an emulated proce
 
 # `make nightly` runs each of these longer, from new draws.
 service-faults: ## the service killed, backed up, on a full disk, under malicious requests, crowds and slow clients; short
-	@$(MAKE) --no-print-directory crash CRASHES=4 KILLS=10
-	@$(MAKE) --no-print-directory backup-drill BACKUPS=4
-	@$(MAKE) --no-print-directory diskfull
-	@$(MAKE) --no-print-directory hostile
-	@$(MAKE) --no-print-directory fairness FAIR="-rows 10000 -dim 64 -time 2s -rounds 1 -crowd 64 -timeout 2s -most 5s"
-	@$(MAKE) --no-print-directory slow-bodies SLOWBODY="-rows 2000 -dim 64 -queries 1200 -asks 2 -most 20s"
+	@$(MAKE) --no-print-directory crash CRASHES=4 KILLS=10 backup-drill BACKUPS=4 diskfull hostile \
+	  fairness FAIR="-rows 10000 -dim 64 -time 2s -rounds 1 -crowd 64 -timeout 2s -most 5s" \
+	  slow-bodies SLOWBODY="-rows 2000 -dim 64 -queries 1200 -asks 2 -most 20s"
 
 # With THRESHER_FULL tests try all their data, of which `make test` takes a part.
 test-drawn: ## the whole suite with all its data, from a new seed, which is printed
 	@draws=$(NIGHT); echo "drawn from THRESHER_DRAWS=$$draws"; \
 	export THRESHER_DRAWS=$$draws THRESHER_FULL=1; $(call each,$(GO) test -count=1 -timeout 60m ./...)
 
-demo: ## the README's demo, without a terminal
-	$(GO) run ./cmd/thresher demo >/dev/null
+demo: $(PROGRAM) ## the README's demo, without a terminal
+	$(PROGRAM) demo >/dev/null
 
 reports: ## the benchmarks' reports are what their results and limits.md give
 	$(PYTHON) bench/bench.py --report

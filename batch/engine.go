@@ -65,6 +65,11 @@ func Open(ctx context.Context, c *collection.Collection, b backend.Backend, o *O
 		}
 	}
 	e.resident = r
+	if e.opt.Spare != nil {
+		if spare := e.opt.Spare(c.Bytes()); spare > 0 && c.Bytes() > spare {
+			c.ReadAhead()
+		}
+	}
 	e.setCosts(e.opt.costsOf(e.primary), backend.Describe(e.primary))
 	return e, nil
 }

@@ -42,7 +42,7 @@ func TestReadAhead(t *testing.T) {
 		var c *collection.Collection
 		var err error
 		if ahead {
-			c, err = collection.Open(path)
+			c, err = collection.OpenVerifying(path)
 		} else {
 			c, err = collection.Create(context.Background(), path, &streamed{rows[:n*dim], dim}, false, &collection.Options{Metric: collection.Cosine})
 		}
@@ -67,6 +67,50 @@ func TestReadAhead(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !ahead {
+				want = append(want, got)
+			} else if diff := cmp.Diff(want[at].Answers, got.Answers); diff != "" {
+				t.Errorf("request %d: %s", at, diff)
+			}
+		}
+	}
+}
+
+// TestReadAheadOfBlocks: a scan of rows from the disk, which all queries take block by block, answers as one of rows in memory does, and
+// reads as many. The engine finds out by itself that the rows take more than is free.
+func TestReadAheadOfBlocks(t *testing.T) {
+	const n, dim, m = 20000, 512, 130 // three blocks, the last of a few rows, and three passes
+	rows := vectors.Embeddings(vectors.Rand(1), n+m, dim)
+	allowed := make([]int64, 0, n/2)
+	for i := range n / 2 {
+		allowed = append(allowed, int64(2*i))
+	}
+	c, err := collection.Create(context.Background(), filepath.Join(t.TempDir(), "c.thresher"), &streamed{rows[:n*dim], dim}, false, &collection.Options{Metric: collection.Euclidean, NoCodes: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	b := cpu.New(cpu.Options{Threads: 2})
+	defer b.Close()
+	var want []*batch.Response
+	for _, spare := range []int64{1 << 40, 1 << 20} {
+		e, err := batch.Open(context.Background(), c, b, &batch.Options{Spare: func(int64) int64 { return spare }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		if ahead := spare < c.Bytes(); c.ReadsAhead() != ahead {
+			t.Fatalf("with %d bytes to spare rows are read ahead: %v", spare, !ahead)
+		}
+		for at, req := range []batch.Request{{K: 10}, {K: 10, Filter: allowed}, {MinScore: new(-1.)}, {K: n}} {
+			req.Queries, req.SearchScores, req.Method = rows[n*dim:], true, batch.Exact
+			if req.K == n {
+				req.Queries = req.Queries[:2*dim]
+			}
+			got, err := e.Search(context.Background(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(want) < 4 {
 				want = append(want, got)
 			} else if diff := cmp.Diff(want[at].Answers, got.Answers); diff != "" {
 				t.Errorf("request %d: %s", at, diff)

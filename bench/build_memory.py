@@ -3,10 +3,11 @@
     python3 bench/build_memory.py THRESHER [--vectors N] [--dim D] [--limit MIB] [--turns T] [--folder DIR]
 
 For each form of the same vectors (npy, one Parquet file, 64 of them, a pipe) `thresher build` runs in turns without a
-limit and with GOMEMLIMIT. Printed are, of each: seconds of the wall clock, of the processor (user and system), and
-faults that read from the disk, at their least of all turns, with the ratio of both; and the most memory while it ran:
-private pages that are no file's (RssAnon), and of the file that is written what was resident (mincore) and dirty in its
-mappings (smaps), the latter in segments, a sixteenth of the memory that it takes. Builds under a limit must write the
+limit and with GOMEMLIMIT; the vectors are not in memory when it begins. Printed are, of each: seconds of the wall
+clock, of the processor (user and system), and faults that read from the disk, at their least of all turns, with the
+ratio of both; and the most memory while it ran: private pages that are no file's (RssAnon), and of the file that is
+written what was resident (mincore) and dirty in its mappings (smaps), both also in segments, a sixteenth of the memory
+that it takes. Builds under a limit must write the
 same bytes as those without.
 """
 
@@ -38,9 +39,10 @@ def write_forms(folder: Path, n: int, dim: int, forms: list[str]) -> None:
     rows = np.lib.format.open_memmap(npy, "w+", np.float32, (n, dim))
     scale = (1 / np.sqrt(1 + np.arange(dim))).astype(np.float32)
     block = 1 << 16
-    for lo in range(0, n, block):
+    drawn = rng.standard_normal((min(n, block), dim), np.float32) * scale
+    for lo in range(0, n, block):  # the same rows, reflected: drawing all would take minutes
         hi = min(n, lo + block)
-        rows[lo:hi] = rng.standard_normal((hi - lo, dim), np.float32) * scale
+        np.multiply(drawn[: hi - lo], rng.choice(np.float32([-1, 1]), dim), out=rows[lo:hi])
     rows.flush()
 
     def table(lo: int, hi: int) -> "pa.Table":
@@ -100,17 +102,27 @@ def resident(path: Path) -> int:
         return int(np.count_nonzero(np.frombuffer(bytes(pages), np.uint8) & 1)) * mmap.PAGESIZE
 
 
-def build(binary: str, args: list[str], npy: Path, folder: Path, limit: int) -> dict[str, float]:
-    """Build once, and return what it took."""
+def forget(source: Path) -> None:
+    """Drop what is in memory of the files of the vectors."""
+    for path in source.iterdir() if source.is_dir() else [source]:
+        with path.open("rb") as f:
+            os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def build(binary: str, args: list[str], npy: Path, folder: Path, limit: int, data: int) -> dict[str, float]:
+    """Build once, and return what it took; data limits RLIMIT_DATA, in bytes, if it is not 0."""
     for name in folder.iterdir():
         name.unlink()
     os.sync()
+    forget(npy if args[-1] == "-" else Path(args[-1]))
     out = folder / "c.thresher"
     env = {**os.environ, "GOMEMLIMIT": f"{limit}MiB" if limit else ""}
     before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     source = npy.open("rb") if args[-1] == "-" else subprocess.DEVNULL
     cat = subprocess.Popen(["cat"], stdin=source, stdout=subprocess.PIPE) if args[-1] == "-" else None
     command = [binary, "build", *args, "--metric", "ip", "--out", str(out)]
+    if limit and data:
+        command = ["bash", "-c", f'ulimit -d {data >> 10}; exec "$@"', "build", *command]
     child = subprocess.Popen(command, stdin=cat.stdout if cat else source, stderr=subprocess.DEVNULL, env=env)
     watch = Watch(child.pid, folder)
     watch.start()
@@ -124,6 +136,7 @@ def build(binary: str, args: list[str], npy: Path, folder: Path, limit: int) -> 
     if code:
         sys.exit(f"{' '.join(command)} ended with code {code}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"{args[-1]}, limit {limit} MiB: {took:.2f} s", file=sys.stderr, flush=True)
     return {
         "wall": took,
         "processor": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
@@ -134,8 +147,11 @@ def build(binary: str, args: list[str], npy: Path, folder: Path, limit: int) -> 
     }
 
 
-def digest(path: Path) -> str:
+def digest(path: Path, headers: bool) -> str:
+    """Return a digest of a file, or of its header, which holds the checksums of all sections."""
     with path.open("rb") as f:
+        if headers:
+            return hashlib.blake2b(f.read(1 << 14)).hexdigest()
         return hashlib.file_digest(f, "blake2b").hexdigest()
 
 
@@ -148,6 +164,8 @@ def main() -> None:
     p.add_argument("--turns", type=int, default=2)
     p.add_argument("--folder", type=Path, help="of the vectors, made if it is not there and then kept")
     p.add_argument("--forms", default="npy,Parquet,64 Parquet,pipe")
+    p.add_argument("--rlimit", action="store_true", help="limit RLIMIT_DATA to as much, too")
+    p.add_argument("--headers", action="store_true", help="compare headers, which hold checksums of all sections")
     o = p.parse_args()
     with tempfile.TemporaryDirectory(dir=o.folder.parent if o.folder else None) as scratch:
         data, out = o.folder or Path(scratch) / "data", Path(scratch) / "out"
@@ -162,7 +180,7 @@ def main() -> None:
         print(f"{(data / 'v.npy').stat().st_size / 1e6:.0f} MB of npy, limit {o.limit} MiB, least of {o.turns} turns")
         print(
             "| from | wall, s: without, with | ratio | processor, s | ratio | faults from disk "
-            "| private MB | resident MB | dirty MB, segments |"
+            "| private MB | resident MB, segments | dirty MB, segments |"
         )
         print("|---|---|---|---|---|---|---|---|---|")
         sums = set()
@@ -170,8 +188,8 @@ def main() -> None:
             runs: dict[int, list[dict[str, float]]] = {0: [], o.limit: []}
             for _ in range(o.turns):
                 for limit, of in runs.items():
-                    of.append(build(o.binary, args[form], data / "v.npy", out, limit))
-                    sums.add(digest(out / "c.thresher"))
+                    of.append(build(o.binary, args[form], data / "v.npy", out, limit, o.limit << 20 if o.rlimit else 0))
+                    sums.add(digest(out / "c.thresher", o.headers))
             a, b = ({key: min(x[key] for x in of) for key in ("wall", "processor", "faults")} for of in runs.values())
             most = {key: max(x[key] for x in runs[o.limit]) / 1e6 for key in ("private", "resident", "dirty")}
             segment = o.limit * 1.048576 * 0.75 / 16  # of three quarters of what is free
@@ -179,7 +197,8 @@ def main() -> None:
             print(
                 f"| {form} | {a['wall']:.2f}, {b['wall']:.2f} | {wall:.2f} "
                 f"| {a['processor']:.2f}, {b['processor']:.2f} | {processor:.2f} "
-                f"| {a['faults']:.0f}, {b['faults']:.0f} | {most['private']:.0f} | {most['resident']:.0f} "
+                f"| {a['faults']:.0f}, {b['faults']:.0f} | {most['private']:.0f} "
+                f"| {most['resident']:.0f}, {most['resident'] / segment:.1f} "
                 f"| {most['dirty']:.1f}, {most['dirty'] / segment:.1f} |",
                 flush=True,
             )

@@ -3,6 +3,7 @@ module thresher/bench
 go 1.26.0
 
 require (
+	golang.org/x/sys v0.49.0
 	gonum.org/v1/plot v0.17.0
 	thresher v0.0.0
 )
@@ -31,7 +32,6 @@ require (
 	golang.org/x/exp v0.0.0-20260112195511-716be5621a96 // indirect
 	golang.org/x/image v0.30.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
-	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/text v0.42.0 // indirect
 	gonum.org/v1/gonum v0.17.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect

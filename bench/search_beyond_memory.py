@@ -1,21 +1,25 @@
-"""How fast a collection is searched that is larger than the memory for it, beside the disk that it is on.
+"""How fast a prepared file that is not in memory is searched, beside the disk and beside the same file in memory.
 
-    python3 bench/search_beyond_memory.py THRESHER COLLECTION QUERIES.npy [--limit MIB] [--turns T] [--methods M,M]
+    python3 bench/search_beyond_memory.py COLLECTION QUERIES.npy THRESHER.. [--limit MIB] [--turns T] [--methods M,M]
+        [--counts N,N]
 
-COLLECTION is a file of `thresher build`, QUERIES.npy a batch. Before each run the system drops the file from memory.
-Printed are how many MB a second the disk gives when the file is read in order, and of each search of the batch with
-GOMEMLIMIT, which has rows read ahead: its seconds, how many bytes it reads from the disk, by /proc, how many MB a
-second that is and what part of the disk's speed, and its seconds beside those of reading the whole file.
+COLLECTION is a file of `thresher build`, THRESHER are builds of the program, which run in turns. Each method searches
+the first N of the queries in one batch with GOMEMLIMIT, which has rows read ahead: cold, after the system has dropped
+the file from memory, and warm. Printed are how long the disk takes to read the file in order, and the least seconds of
+all turns: of the clock, cold and warm, of the processor (user and system, all threads), cold; then MB read from the
+disk, cold, what part of the disk's speed the search has (reading in order / cold), and cold / warm.
 """
 
 import argparse
 import os
+import resource
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
+
+import numpy as np
 
 
 def drop(path: Path) -> None:
@@ -26,7 +30,6 @@ def drop(path: Path) -> None:
 
 
 def read_in_order(path: Path) -> float:
-    drop(path)
     begun = time.monotonic()
     with path.open("rb", buffering=0) as f:
         buffer = bytearray(1 << 20)
@@ -35,62 +38,58 @@ def read_in_order(path: Path) -> float:
     return time.monotonic() - begun
 
 
-def search(binary: str, path: Path, queries: Path, method: str, limit: int) -> tuple[float, int]:
-    """Search once, and return the seconds and the bytes read from the disk."""
-    drop(path)
+def search(binary: str, path: Path, queries: Path, method: str, limit: int) -> tuple[float, float, float]:
+    """Search once, and return the seconds of the clock and of the processor, and the bytes read from the disk."""
     with tempfile.TemporaryDirectory() as scratch:
         command = [binary, "search", "--vectors", str(path), "--queries", str(queries), "-k", "10", "--chunk", "4096"]
         command += ["--method", method, "--out", str(Path(scratch) / "answers.npz")]
-        begun = time.monotonic()
-        child = subprocess.Popen(command, stderr=subprocess.DEVNULL, env={**os.environ, "GOMEMLIMIT": f"{limit}MiB"})
-        read, ended = 0, threading.Event()
-
-        def watch() -> None:
-            nonlocal read
-            while not ended.wait(0.02):
-                try:
-                    text = Path(f"/proc/{child.pid}/io").read_text()
-                except OSError:
-                    return
-                read = max(read, int(text.split("\nread_bytes: ")[1].split()[0]))
-
-        thread = threading.Thread(target=watch)
-        thread.start()
-        code = child.wait()
-        took = time.monotonic() - begun
-        ended.set()
-        thread.join()
-    if code:
-        sys.exit(f"{' '.join(command)} ended with code {code}")
-    return took, read
+        before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+        environment = {**os.environ, "GOMEMLIMIT": f"{limit}MiB"}
+        done = subprocess.run(command, stderr=subprocess.PIPE, text=True, env=environment)
+        took, after = time.monotonic() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)} ended with code {done.returncode}: {done.stderr}")
+    worked = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return took, worked, 512.0 * (after.ru_inblock - before.ru_inblock)
 
 
 def main() -> None:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("binary")
     p.add_argument("collection", type=Path)
     p.add_argument("queries", type=Path)
+    p.add_argument("binaries", nargs="+")
     p.add_argument("--limit", type=int, default=256, help="MiB")
     p.add_argument("--turns", type=int, default=2)
     p.add_argument("--methods", default="adaptive,certain,exact")
+    p.add_argument("--counts", default="64,512,4096", help="of queries")
     o = p.parse_args()
-    size = o.collection.stat().st_size
-    print(f"{size / 1e6:.0f} MB, limit {o.limit} MiB, least of {o.turns} turns")
-    methods = o.methods.split(",")
+    counts = [int(n) for n in o.counts.split(",")]
+    cells = [(n, method, binary) for n in counts for method in o.methods.split(",") for binary in o.binaries]
     orders: list[float] = []
-    runs: dict[str, list[tuple[float, int]]] = {method: [] for method in methods}
-    for _ in range(o.turns):
-        orders.append(read_in_order(o.collection))
-        for method in methods:
-            runs[method].append(search(o.binary, o.collection, o.queries, method, o.limit))
-    order = min(orders)
-    print(f"in order: {order:.2f} s, {size / order / 1e6:.0f} MB/s")
-    print("| method | s | MB read | MB/s | of the disk's | s / reading all |\n|---|---|---|---|---|---|")
-    for method in methods:
-        took, read = min(runs[method])
-        speed = read / took
-        part, whole = speed * order / size, took / order
-        print(f"| {method} | {took:.2f} | {read / 1e6:.0f} | {speed / 1e6:.0f} | {part:.2f} | {whole:.2f} |")
+    runs: dict[tuple[int, str, str, bool], list[tuple[float, float, float]]] = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        asked = {n: Path(scratch) / f"{n}.npy" for n in counts}
+        for n, path in asked.items():
+            np.save(path, np.load(o.queries)[:n])
+        for _ in range(o.turns):
+            drop(o.collection)
+            orders.append(read_in_order(o.collection))
+            for cold in (True, False):
+                for n, method, binary in cells:
+                    if cold:
+                        drop(o.collection)
+                    run = search(binary, o.collection, asked[n], method, o.limit)
+                    runs.setdefault((n, method, binary, cold), []).append(run)
+    size, order = o.collection.stat().st_size, min(orders)
+    speed = f"in order {order:.2f} s, {size / order / 1e6:.0f} MB/s"
+    print(f"{size / 1e6:.0f} MB, limit {o.limit} MiB, least of {o.turns} turns; {speed}")
+    heads = ["queries", "method", "program", "cold, s", "warm, s", "processor, s", "MB read", "of the disk's speed"]
+    print(f"| {' | '.join([*heads, 'cold / warm'])} |\n{'|---' * 9}|")
+    for n, method, binary in cells:
+        cold, worked, read = min(runs[n, method, binary, True])
+        warm = min(runs[n, method, binary, False])[0]
+        figures = f"{cold:.2f} | {warm:.2f} | {worked:.2f} | {read / 1e6:.0f} | {order / cold:.2f} | {cold / warm:.2f}"
+        print(f"| {n} | {method} | {Path(binary).name} | {figures} |")
 
 
 if __name__ == "__main__":

@@ -247,8 +247,9 @@ class RacePage(unittest.TestCase):
         first = self.page([fast, slow]).split("\n\n")[1]
         self.assertIn("as fast as the fastest exact peer, or faster, in 1 of 2 cells, 1.4 times as fast", first)
         self.assertIn("it is behind (below 0.95) in 1, at worst 0.5 (b by l2, m = 16, k = 10)", first)
-        # Every cell, l2 and certain beside adaptive are missed; ip and cosine, and the answers, are as they should be.
-        self.assertIn("and 3 of 5 goals are missed.", first)
+        # Every cell, l2, k to 10 of one query, and certain beside adaptive are missed; ip and cosine, and the answers,
+        # are as they should be.
+        self.assertIn("and 4 of 6 goals are missed.", first)
 
     def test_metrics_have_cells_and_goals_of_their_own(self) -> None:
         nearest = [raced("a", 60_000, 1, k, ratio) | {"metric": "l2"} for k, ratio in ((10, 4.0), (1000, 1.0))]
@@ -263,10 +264,11 @@ class RacePage(unittest.TestCase):
         ]
         text = self.page(records)
         for line in (
-            "| ip and cosine: at least 3 | 3 | 2 | 0.5 (counts-9x9, m = 1, k = 100) | 2 | **missed** |",
-            "| l2: at least 2.25 | 2 | 2 | 1 (a by l2, m = 1, k = 1000) | 1 | **missed** |",
+            "| ip and cosine: at least 3.5 | 3 | 2 | 0.5 (counts-9x9, m = 1, k = 100) | 2 | **missed** |",
+            "| l2: at least 3 | 2 | 2 | 1 (a by l2, m = 1, k = 1000) | 1 | **missed** |",
             "| counts: at least 0.95 | 1 | 0.5 | 0.5 (counts-9x9, m = 1, k = 100) | 1 | **missed** |",
             "| k = 100 of 10,000 atoms: at least 2 | 0 |",
+            "| m = 1, k to 10, from 60,000 atoms on: at least 12 | 2 | 5.7 | 4 (a by l2, m = 1, k = 10) | 2 |",
             "| every cell on two cores: at least 1 | 2 | 0.9 | 0.9 (a, m = 1, k = 10) | 1 | **missed** |",
             "| one query on two cores from 60,000 atoms on: at least 1.4 | 1 | 1.5 |",
             "| whole processes: at least 5 | 1 | 4 | 4 (p by l2, m = 1,000, k = 10) | 1 | **missed** |",

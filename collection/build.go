@@ -110,10 +110,10 @@ type builder struct {
 	ctx      context.Context
 	o        *Options
 	threads  int
-	inMemory bool      // sections are from the heap, not those of a file
-	file     *file     // that the sections are in, if it is written in segments, else nil
-	gathered *gathered // the rows in the order of atoms, while these are coded in segments
-	rowNorms []float64 // norm of each row, less the centre, by row number
+	inMemory bool       // sections are from the heap, not those of a file
+	file     *file      // that the sections are in, if it is written in segments, else nil
+	pass     *pilotPass // which the rows passed while they were coded; nil: not yet
+	rowNorms []float64  // norm of each row, less the centre, by row number
 	rowsDone atomic.Int64
 }
 

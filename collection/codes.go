@@ -31,51 +31,25 @@ func (b *builder) codeAtoms() error {
 	coders := make([]*coder, b.threads)
 	c.computeNormCaps()
 	if b.file != nil {
-		return b.codeGathered(coders)
+		return b.codeGathered()
 	}
-	return b.codeRange(coders, 0, c.N, nil)
-}
-
-// codeRange codes atoms first to end-1, the first of a panel on; behind, a sweep of all atoms, follows.
-func (b *builder) codeRange(coders []*coder, first, end int, behind *sweep) error {
 	// One goroutine takes several panels, so that the rows it prefetches are its own.
-	together := min(max(1, (end-first)/PanelAtoms/(minShares*b.threads)), maxTogether)
-	return b.each(end-first, together*PanelAtoms, func(w, lo, hi int) error {
+	together := min(max(1, c.N/PanelAtoms/(minShares*b.threads)), maxTogether)
+	return b.each(c.N, together*PanelAtoms, func(w, lo, hi int) error {
 		if coders[w] == nil {
 			coders[w] = newCoder(b)
 		}
-		behind.entering(first+lo, first+hi)
-		for lo, hi := first+lo, first+hi; lo < hi; lo += PanelAtoms {
+		for ; lo < hi; lo += PanelAtoms {
 			if err := b.ctx.Err(); err != nil {
 				return err
 			}
 			to := min(lo+PanelAtoms, hi)
-			coders[w].codePanel(lo, to)
-			behind.passed(lo, to)
+			coders[w].codeAtoms(lo, to)
+			c.fillPanel(lo, to)
 			b.progress(to - lo)
 		}
 		return nil
 	})
-}
-
-// codeGathered codes all atoms a bucket of gathered rows after the other.
-func (b *builder) codeGathered(coders []*coder) (err error) {
-	if b.gathered, err = b.gather(b.file); err != nil {
-		return err
-	}
-	behind := newSweep(b.file.f, b.c.N, b.file.segment, false, b.file.perAtom()...)
-	defer behind.end() // also after an error: the sections stay mapped until then
-	for lo, hi := 0, 0; lo < b.c.N; lo = hi {
-		if hi, err = b.gathered.read(lo); err != nil {
-			return err
-		}
-		if err := b.codeRange(coders, lo, hi, behind); err != nil {
-			return err
-		}
-	}
-	b.file.keepSums(behind)
-	defer func() { b.gathered = nil }()
-	return b.gathered.end()
 }
 
 const (
@@ -85,11 +59,11 @@ const (
 )
 
 func newCoder(b *builder) *coder {
-	return &coder{b: b, split: newSplitter(b.c.transform, b.c.N), rot: make([]float32, b.c.D), row: b.c.RowMemory(), fetches: b.file == nil && len(b.c.Vectors.Bytes()) > cachedRows}
+	return &coder{b: b, split: newSplitter(b.c.transform, b.c.N), rot: make([]float32, b.c.D), row: b.c.RowMemory(), fetches: len(b.c.Vectors.Bytes()) > cachedRows}
 }
 
-// codePanel codes the atoms of one panel, lo to hi-1 in internal order.
-func (k *coder) codePanel(lo, hi int) {
+// codeAtoms codes atoms lo to hi-1 in internal order.
+func (k *coder) codeAtoms(lo, hi int) {
 	c := k.b.c
 	for from := lo; from < hi; from += k.split.slots {
 		to := min(from+k.split.slots, hi)
@@ -105,6 +79,10 @@ func (k *coder) codePanel(lo, hi int) {
 			k.codeAtom(i, i-from)
 		}
 	}
+}
+
+// fillPanel fills the panel that begins with atom lo with the codes of atoms lo to hi-1.
+func (c *Collection) fillPanel(lo, hi int) {
 	p := lo / PanelAtoms
 	kernels.Transpose(c.Panels[p*c.PanelStride():(p+1)*c.PanelStride()], c.Codes[lo*(c.R+c.D):], c.R+c.D, hi-lo, c.R+c.PanelWidth)
 }
@@ -112,13 +90,7 @@ func (k *coder) codePanel(lo, hi int) {
 // loadAtom writes atom i to a slot, scaled by a power of two, which it records.
 func (k *coder) loadAtom(i, slot int) {
 	row := k.b.c.Order[i]
-	var values []float32
-	if k.b.gathered != nil {
-		values = k.b.gathered.rowIn(k.row, i)
-	} else {
-		values = k.b.c.RowIn(k.row, int(row))
-	}
-	e := k.split.loadAtom(slot, values, k.b.c.Centre, k.b.rowNorms[row])
+	e := k.split.loadAtom(slot, k.b.c.RowIn(k.row, int(row)), k.b.c.Centre, k.b.rowNorms[row])
 	k.exp[slot], k.norms[slot] = e, math.Ldexp(k.b.rowNorms[row], -e)
 }
 

@@ -445,7 +445,8 @@ func TestCodesInParts(t *testing.T) {
 		}
 		k.split.slots = 5
 		for lo := 0; lo < c.N; lo += PanelAtoms {
-			k.codePanel(lo, min(lo+PanelAtoms, c.N))
+			k.codeAtoms(lo, min(lo+PanelAtoms, c.N))
+			c.fillPanel(lo, min(lo+PanelAtoms, c.N))
 		}
 		if !slices.Equal(codes, c.Codes) || !slices.Equal(panels, c.Panels) || !slices.Equal(radius, c.Stages[0].Radius) {
 			t.Errorf("dimension %d: coded otherwise five at a time", dim)

@@ -161,7 +161,8 @@ type Collection struct {
 	// in Perm's order, rounded upward: [len(Bounds)][N].
 	SuffixNorm, SuffixMax [][]float32
 
-	ahead       bool // ReadAhead
+	ahead       bool          // ReadAhead
+	verifying   *verification // of OpenVerifying
 	unmap       func() error
 	unusedBytes int64 // unused bytes of the file's mapping
 }

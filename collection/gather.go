@@ -1,158 +1,338 @@
 package collection
 
 import (
-	"cmp"
+	"encoding/binary"
+	"math"
 	"os"
 	"slices"
-
-	"thresher/dataset"
+	"sync"
 )
 
-// gatherBytes is how much is written at once of the rows of a bucket.
+// gatherBytes is how much is written at once of the records of a bucket.
 const gatherBytes = 1 << 18
 
-// gathered are the rows of a file in the order of atoms, as far as it matters: those of each bucket of consecutive
-// atoms lie together, in the order of row numbers. They are in a place of the file that is cut off later. Without
-// them the rows of consecutive atoms, which lie anywhere, would be read at random.
+// gathered are the codes and terms of all atoms in the order of atoms, as far as it matters: the records of each bucket
+// of consecutive atoms lie together. They are in a place of the file that is cut off later. They are made in the order of
+// rows, which are read once and in order, and put in their place a bucket at a time: else either rows would be read or
+// codes be written at random.
 type gathered struct {
-	b       *builder
-	f       *os.File
-	off     int64 // where the first bucket begins
-	atoms   int   // of a bucket
-	row     int   // bytes of a row
-	block   []byte
-	vectors dataset.Vectors // the rows of the bucket that was read last
-	lo      int             // its first atom
-	places  []uint32        // of its atoms in vectors
+	b      *builder
+	f      *os.File
+	off    int64       // where the first bucket begins
+	atoms  int         // of a bucket
+	arrays codedArrays // of the collection
+	record int         // bytes of an atom
+	atomOf []uint32    // of each row
+
+	mu       sync.Mutex
+	at       []int64 // where the next records of each bucket go
+	memory   []byte  // [buckets][room]; nil: records are so large that they are written one by one
+	room     int
+	filled   []int   // of each bucket's memory
+	dropped  []int64 // until where each bucket was dropped,
+	before   []int64 // and until where it is next: what was written since then is still on its way to the disk
+	written  int64   // since then
+	dropping drops
+	block    []byte // the bucket that was read last
 }
 
-// gather writes the rows of a file to buckets at its end, each of about a segment.
-func (b *builder) gather(w *file) (*gathered, error) {
-	c, row := b.c, b.c.Dim*b.c.Elem().Size()
-	g := &gathered{b: b, f: w.f, off: aligned(w.end+1<<20, pageBytes()), row: row}
-	// Atoms in segments of the codes' own, so that a sweep ends with a bucket.
-	g.atoms = max(PanelAtoms, int(w.segment)/row/PanelAtoms*PanelAtoms)
-	buckets := (c.N + g.atoms - 1) / g.atoms
-	if err := allocate(w.f, g.off, int64(c.N)*int64(row)); err != nil {
-		return nil, err
-	}
-	bucketOf := make([]uint32, c.N)
-	for i, r := range c.Order {
-		bucketOf[r] = uint32(i / g.atoms)
-	}
-	at := make([]int64, buckets) // where the next rows of each bucket go
-	for k := range at {
-		at[k] = g.off + int64(k*g.atoms*row)
-	}
-	room := max(1, min(gatherBytes, int(2*w.segment)/buckets)/row) * row
-	filled := make([]int, buckets)
-	var memory []byte // [buckets][room]; nil: rows are so large that they are written one by one
-	if int64(buckets)*int64(row) <= 2*w.segment {
-		memory = make([]byte, buckets*room)
-	}
-	write := func(k uint32, rows []byte) error {
-		_, err := w.f.WriteAt(rows, at[k])
-		startWriting(w.f, at[k], int64(len(rows)))
-		at[k] += int64(len(rows))
+// codeGathered codes all atoms of a file that is written in segments, in the order of their rows, and places them. Meanwhile
+// the rows are passed by the pilot, too.
+func (b *builder) codeGathered() error {
+	w := b.file
+	b.pass = b.newPilotPass(b.pilotArms())
+	behind := newSweep(w.f, b.c.N, w.segment, false, w.perAtom()...)
+	defer behind.end() // also after an error: the sections stay mapped until then
+	g, err := b.newGathered(w, behind.each)
+	if err != nil {
 		return err
 	}
-	behind := newSweep(w.f, c.N, w.segment, true, w.rows())
-	// Until where each bucket was dropped, and until where it is next: what was written since then is still on its way to the disk.
-	dropped, before := slices.Clone(at), slices.Clone(at)
-	var drops drops // of buckets
-	defer drops.wait()
-	var written int64
-	seen := 0 // rows
-	rows := c.Vectors.Bytes()
-	for r, k := range bucketOf {
-		next := rows[r*row : (r+1)*row]
-		if memory != nil {
-			filled[k] += copy(memory[int(k)*room+filled[k]:], next)
-			if filled[k] < room {
-				continue
-			}
-			next, filled[k] = memory[int(k)*room:][:room], 0
-		}
-		if err := b.ctx.Err(); err != nil {
-			return nil, err
-		}
-		written += int64(len(next))
-		if err := write(k, next); err != nil {
-			return nil, err
-		}
-		if written >= w.segment {
-			to := slices.Clone(before)
-			drops.begin(func() { g.drop(dropped, to) })
-			copy(before, at)
-			written = 0
-		}
-		behind.passed(seen, r)
-		seen = r
+	if err := g.codeRows(); err != nil {
+		return err
 	}
-	for k, n := range filled {
-		if n == 0 {
+	for lo, hi := 0, 0; lo < b.c.N; lo = hi {
+		hi = min(lo+g.atoms, b.c.N)
+		behind.entering(lo, hi)
+		if err := g.place(lo, hi); err != nil {
+			return err
+		}
+		behind.passed(lo, hi)
+		b.progress(hi/2 - lo/2)
+	}
+	w.keepSums(behind)
+	return w.f.Truncate(g.off)
+}
+
+// newGathered returns room for the records of all atoms at the end of a file, in buckets of so many.
+func (b *builder) newGathered(w *file, atoms int) (*gathered, error) {
+	c := b.c
+	g := &gathered{b: b, f: w.f, off: aligned(w.end+1<<20, pageBytes()), atoms: atoms, arrays: c.codedArrays()}
+	g.record = g.arrays.bytes()
+	buckets := (c.N + atoms - 1) / atoms
+	if err := allocate(w.f, g.off, int64(c.N)*int64(g.record)); err != nil {
+		return nil, err
+	}
+	g.atomOf = make([]uint32, c.N)
+	for i, r := range c.Order {
+		g.atomOf[r] = uint32(i)
+	}
+	g.at = make([]int64, buckets)
+	for k := range g.at {
+		g.at[k] = g.off + int64(k*atoms)*int64(g.record)
+	}
+	g.room = max(1, min(gatherBytes, int(2*w.segment)/buckets)/g.record) * g.record
+	g.filled = make([]int, buckets)
+	if int64(buckets)*int64(g.record) <= 2*w.segment {
+		g.memory = make([]byte, buckets*g.room)
+	}
+	g.dropped, g.before = slices.Clone(g.at), slices.Clone(g.at)
+	return g, nil
+}
+
+// codeRows writes the records of all rows to the buckets of their atoms.
+func (g *gathered) codeRows() error {
+	b, c := g.b, g.b.c
+	behind := b.rowSweep()
+	defer behind.end()
+	defer g.dropping.wait()
+	coders := make([]*rowCoder, b.threads)
+	err := b.each(c.N, behind.chunk(pilotRows, b.threads), func(w, lo, hi int) error {
+		if coders[w] == nil {
+			coders[w] = b.newRowCoder()
+		}
+		b.pass.tile(w, lo, hi)
+		for from := lo; from < hi; from += PanelAtoms {
+			to := min(from+PanelAtoms, hi)
+			coders[w].code(from, to)
+			if err := g.add(coders[w], from, to); err != nil {
+				return err
+			}
+		}
+		behind.passed(lo, hi)
+		b.progress((hi - hi/2) - (lo - lo/2))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for k, n := range g.filled {
+		if n > 0 {
+			if err := g.write(k, g.memory[k*g.room:][:n]); err != nil {
+				return err
+			}
+		}
+	}
+	g.dropping.wait()
+	g.drop(g.dropped, g.at)
+	g.memory = nil
+	g.block = make([]byte, min(g.atoms, c.N)*g.record)
+	expectRandomReads(g.f)
+	g.fetch(0)
+	return nil
+}
+
+// add adds the records of rows lo to hi-1, which k has coded, to their buckets.
+func (g *gathered) add(k *rowCoder, lo, hi int) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for row := lo; row < hi; row++ {
+		atom := g.atomOf[row]
+		bucket := int(atom) / g.atoms
+		if g.memory == nil {
+			k.record = k.arrays.appendRecord(k.record[:0], atom, row-lo)
+			if err := g.write(bucket, k.record); err != nil {
+				return err
+			}
 			continue
 		}
-		if err := write(uint32(k), memory[k*room:][:n]); err != nil {
-			return nil, err
+		at := bucket*g.room + g.filled[bucket]
+		k.arrays.appendRecord(g.memory[at:at], atom, row-lo)
+		if g.filled[bucket] += g.record; g.filled[bucket] == g.room {
+			if err := g.write(bucket, g.memory[bucket*g.room:][:g.room]); err != nil {
+				return err
+			}
+			g.filled[bucket] = 0
 		}
 	}
-	drops.wait()
-	g.drop(dropped, at)
-	behind.end()
-	expectRandomReads(g.f)
-	g.block = make([]byte, g.atoms*row)
-	return g, nil
+	return nil
+}
+
+// write writes records of bucket k, and has what is written dropped now and then.
+func (g *gathered) write(k int, records []byte) error {
+	if _, err := g.f.WriteAt(records, g.at[k]); err != nil {
+		return err
+	}
+	startWriting(g.f, g.at[k], int64(len(records)))
+	g.at[k] += int64(len(records))
+	if g.written += int64(len(records)); g.written >= g.b.file.segment {
+		to := slices.Clone(g.before)
+		g.dropping.begin(func() { g.drop(g.dropped, to) })
+		copy(g.before, g.at)
+		g.written = 0
+	}
+	return nil
 }
 
 // drop drops what was written of each bucket from dropped to to, which dropped is then.
 func (g *gathered) drop(dropped, to []int64) {
 	for k, to := range to {
-		if from := g.off + int64(k*g.atoms*g.row); to > dropped[k] {
+		if from := g.off + int64(k*g.atoms)*int64(g.record); to > dropped[k] {
+			from = max(from, dropped[k]-gatherBytes) &^ (pageBytes() - 1) // the file system keeps pages together
 			dropPages(g.f, from, aligned(to, pageBytes())-from, nil)
 			dropped[k] = to
 		}
 	}
 }
 
-// read reads the rows of the bucket that begins with atom lo, and returns the atom after its last.
-func (g *gathered) read(lo int) (hi int, err error) {
-	c := g.b.c
-	hi = min(lo+g.atoms, c.N)
-	block := g.block[:(hi-lo)*g.row]
-	off := g.off + int64(lo)*int64(g.row)
+// bucket returns where the records of the bucket that begins with atom lo are.
+func (g *gathered) bucket(lo int) (off, bytes int64) {
+	return g.off + int64(lo)*int64(g.record), int64(min(g.atoms, g.b.c.N-lo)) * int64(g.record)
+}
+
+// fetch begins to read the bucket that begins with atom lo, if there is one.
+func (g *gathered) fetch(lo int) {
+	if lo < g.b.c.N {
+		off, n := g.bucket(lo)
+		startReadingFile(g.f, off, n)
+	}
+}
+
+// place fills the sections of the bucket of atoms lo to hi-1.
+func (g *gathered) place(lo, hi int) error {
+	b, c := g.b, g.b.c
+	off, n := g.bucket(lo)
+	block := g.block[:n]
 	if _, err := g.f.ReadAt(block, off); err != nil {
-		return 0, err
+		return err
 	}
-	dropPages(g.f, off, int64(len(block)), nil)
-	next := min(hi+g.atoms, c.N) - hi
-	startReadingFile(g.f, off+int64(len(block)), int64(next)*int64(g.row))
-	atoms := make([]uint32, hi-lo) // in the order of their rows
-	for k := range atoms {
-		atoms[k] = uint32(k)
+	dropPages(g.f, off, n, nil)
+	g.fetch(hi)
+	err := b.each(hi-lo, pilotRows, func(_, from, to int) error {
+		for ; from < to; from++ {
+			g.arrays.place(block[from*g.record:][:g.record])
+		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	slices.SortFunc(atoms, func(x, y uint32) int { return cmp.Compare(c.Order[lo+int(x)], c.Order[lo+int(y)]) })
-	if g.places == nil {
-		g.places = make([]uint32, g.atoms)
-	}
-	for place, k := range atoms {
-		g.places[k] = uint32(place)
-	}
-	g.lo = lo
-	g.vectors, err = dataset.NewVectors(c.Elem(), c.Dim, block)
-	return hi, err
+	return b.each(hi-lo, PanelAtoms, func(_, from, to int) error {
+		c.fillPanel(lo+from, lo+to)
+		return nil
+	})
 }
 
-// rowIn is Collection.RowIn of the row of atom i.
-func (g *gathered) rowIn(memory []float32, i int) []float32 {
-	at := int(g.places[i-g.lo]) * g.b.c.Dim
-	if rows := g.vectors.Float32s(); rows != nil {
-		return rows[at:][:g.b.c.Dim]
-	}
-	memory = memory[:g.b.c.Dim]
-	read(memory, g.vectors, at)
-	return memory
+// rowCoder codes a panel of consecutive rows.
+type rowCoder struct {
+	b      *builder // of all rows
+	coder  *coder
+	block  *Collection // the rows, as its atoms
+	arrays codedArrays // of block
+	record []byte
 }
 
-// end gives the place of the rows back.
-func (g *gathered) end() error { return g.f.Truncate(g.off) }
+// panelHeap is memory for what is coded of a few atoms.
+type panelHeap struct{ heap }
+
+func (m panelHeap) bytes(name string, n int64) ([]byte, error) {
+	switch name {
+	case "panels", "head-directions", "rotation":
+		return nil, nil
+	}
+	return m.heap.bytes(name, n)
+}
+
+func (b *builder) newRowCoder() *rowCoder {
+	c := b.c
+	block := &Collection{N: PanelAtoms, Dim: c.Dim, Metric: c.Metric, Basis: c.Basis, Seed: c.Seed, D: c.D, R: c.R, Kappa: c.Kappa, transform: &transform{D: c.D, r: c.R}}
+	block.layout(panelHeap{}, c.Elem(), true, fileVersion) // a heap returns no error
+	block.Centre, block.Origin, block.transform = c.Centre, c.Origin, c.transform
+	for i := range block.Order {
+		block.Order[i] = uint32(i)
+	}
+	k := &coder{b: &builder{c: block}, split: newSplitter(c.transform, c.N), rot: make([]float32, c.D), row: c.RowMemory()}
+	return &rowCoder{b: b, coder: k, block: block, arrays: block.codedArrays()}
+}
+
+// code codes rows lo to hi-1, at most PanelAtoms.
+func (k *rowCoder) code(lo, hi int) {
+	block := k.block
+	block.N = hi - lo
+	block.Vectors = k.b.c.Vectors.Slice(lo, hi)
+	block.Rows = block.Vectors.Float32s()
+	k.coder.b.rowNorms = k.b.rowNorms[lo:hi]
+	k.arrays.clear() // of atoms that are too small some are left at zero
+	k.coder.codeAtoms(0, hi-lo)
+}
+
+// codedArrays are the arrays of a collection that coding an atom fills: its terms and codes. A record is the number of an
+// atom, its terms and its codes.
+type codedArrays struct {
+	terms [][]float32 // [N] or more
+	rows  []codedRows
+}
+
+// codedRows are codes of atoms, so many bytes each.
+type codedRows struct {
+	b      []uint8
+	stride int
+}
+
+func (c *Collection) codedArrays() codedArrays {
+	a := codedArrays{[][]float32{c.HeadScale, c.HeadNorm, c.HeadErr}, []codedRows{{c.Codes, c.R + c.D}}}
+	for k := range c.Stages {
+		l := &c.Stages[k]
+		a.terms = append(a.terms, l.Scale, l.Radius, l.XNorm)
+		if l.Coding == Int8 {
+			a.terms = append(a.terms, l.Beyond)
+		} else {
+			a.rows = append(a.rows, codedRows{l.Rows, l.Stride})
+		}
+	}
+	return a
+}
+
+// bytes returns the size of a record.
+func (a *codedArrays) bytes() int {
+	n := 4 + 4*len(a.terms)
+	for _, rows := range a.rows {
+		n += rows.stride
+	}
+	return n
+}
+
+// clear sets all to zero.
+func (a *codedArrays) clear() {
+	for _, terms := range a.terms {
+		clear(terms)
+	}
+	for _, rows := range a.rows {
+		clear(rows.b)
+	}
+}
+
+// appendRecord appends the record of an atom, which has number i in the arrays.
+func (a *codedArrays) appendRecord(dst []byte, atom uint32, i int) []byte {
+	dst = binary.NativeEndian.AppendUint32(dst, atom)
+	for _, terms := range a.terms {
+		dst = binary.NativeEndian.AppendUint32(dst, math.Float32bits(terms[i]))
+	}
+	for _, rows := range a.rows {
+		dst = append(dst, rows.b[i*rows.stride:][:rows.stride]...)
+	}
+	return dst
+}
+
+// place puts what a record has of an atom in its place.
+func (a *codedArrays) place(record []byte) {
+	i := int(binary.NativeEndian.Uint32(record))
+	record = record[4:]
+	for _, terms := range a.terms {
+		terms[i] = math.Float32frombits(binary.NativeEndian.Uint32(record))
+		record = record[4:]
+	}
+	for _, rows := range a.rows {
+		copy(rows.b[i*rows.stride:][:rows.stride], record)
+		record = record[rows.stride:]
+	}
+}

@@ -147,7 +147,7 @@ func (c *Collection) layout(m memory, elem dataset.Elem, keepRows bool, version 
 
 // layoutRows points Vectors and Rows at the rows of m, which are of type elem.
 func (c *Collection) layoutRows(m memory, elem dataset.Elem) error {
-	rows, err := array[uint8](m, "rows", c.N*c.Dim*elem.Size())
+	rows, err := array[uint8](m, rowsSection, c.N*c.Dim*elem.Size())
 	if err != nil || rows == nil {
 		return err
 	}

@@ -16,12 +16,14 @@ import (
 // time: it reads and writes in the order of the bytes, and has what it is done with written and dropped from memory.
 // Else the system would drop pages that are needed next, and a build would take as long as its random reads do.
 const (
-	segmentShare = 16      // segments in the memory of a build
-	minSegment   = 1 << 20 // bytes
-	maxSegment   = 1 << 28
+	segmentShare = 64      // segments in the memory of a build
+	minSegment   = 1 << 19 // bytes
+	maxSegment   = 1 << 26
 )
 
-// segmentOf returns the bytes of a segment of a build that may take so much memory, 0 for no segments.
+// segmentOf returns the bytes of a segment of a build that may take so much memory, 0 for no segments. A few segments are in
+// memory at any time: one that is worked on and the next, which is being read, of rows; and of what is written one that is worked
+// on, one on its way to the disk, and one that waits until it is dropped.
 func segmentOf(memory int64) int64 {
 	if memory <= 0 {
 		return 0
@@ -57,6 +59,7 @@ type rowFile struct {
 	crc           uint32
 	dim           int       // of rows whose squares are summed; 0: they are not
 	squares       []float64 // of each row
+	drops         drops
 }
 
 // sumSquares has the squares of each row summed while it is written, so that its norm needs no pass over the file, if the
@@ -84,7 +87,8 @@ func (w *rowFile) Write(b []byte) (int, error) {
 	for w.segment > 0 && w.at > w.late && w.at-w.from >= 2*w.segment {
 		startWriting(w.f, w.from+w.segment, w.segment)
 		before := min(w.segment, w.from)
-		dropPages(w.f, w.from-before, before+w.segment, nil)
+		off, n := w.from-before, before+w.segment
+		w.drops.begin(func() { dropPages(w.f, off, n, nil) })
 		w.from += w.segment
 	}
 	return n, err
@@ -214,9 +218,7 @@ func (s *sweep) finish(k int) {
 	}
 	s.sum(k)
 	s.eachPart(k, func(f *os.File, off int64, b []byte) { startWriting(f, off, int64(len(b))) })
-	if k > 0 {
-		s.drops.begin(func() { s.drop(k - 1) })
-	}
+	s.drops.begin(func() { s.drop(k) })
 }
 
 // sum adds what was written of segment k, once all before it are done with, to the checksums of the parts, while it is in

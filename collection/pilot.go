@@ -103,18 +103,21 @@ func (b *builder) makePilot() (*Pilot, error) {
 		times = 2 // and by early ones
 	}
 	p := newPilot(pilotKs(c.N), times, len(c.Stages))
-	n := min(c.N, pilotAtoms)
-	arms := sampledRows(c.Seed, streamPilot, c.N, n) // internal indexes
-	queries, scores, thetas, err := b.pilotScores(arms)
-	if err != nil {
-		return nil, err
+	arms := b.pilotArms()
+	pass := b.pass // over the rows as they were coded
+	if pass == nil {
+		pass = b.newPilotPass(arms)
+		if err := pass.run(); err != nil {
+			return nil, err
+		}
 	}
+	queries, scores, thetas := pass.queries, pass.scores, pass.thetas()
 	if b.file != nil {
 		b.file.fetchAtoms(arms)
 	}
 	f := c.newForecast(arms)
 	parts := make([]*Pilot, len(queries))
-	err = b.each(len(queries), 1, func(_, j, _ int) error {
+	err := b.each(len(queries), 1, func(_, j, _ int) error {
 		heads := c.headProducts(arms, &queries[j])
 		parts[j] = newPilot(pilotKs(c.N), times, len(c.Stages))
 		f.addQuery(parts[j], &queries[j], scores[j], heads, thetas[j])
@@ -128,7 +131,7 @@ func (b *builder) makePilot() (*Pilot, error) {
 	for _, part := range parts { // in order, whatever the threads
 		p.add(part)
 	}
-	pairs := float64(max(len(queries), 1) * n)
+	pairs := float64(max(len(queries), 1) * len(arms))
 	for i := range p.Ks {
 		p.Reached[i] /= pairs
 		for j := range c.Stages {
@@ -197,32 +200,22 @@ func (c *Collection) addReached(p *Pilot, arms []uint32, q *Query, thetas []floa
 	}
 }
 
-// pilotScores uses the first nonzero arms as queries. It returns their scores of all arms, in float32,
-// and, for each of pilotKs, the k-th best score of all atoms, then, if there are more than EarlyAtoms,
-// that of the first so many.
-func (b *builder) pilotScores(arms []uint32) (queries []Query, scores, thetas [][]float64, err error) {
-	c := b.c
-	var rows []float32
-	var scales []float64
+// pilotArms are the arms of the pilot, internal indexes.
+func (b *builder) pilotArms() []uint32 {
+	return sampledRows(b.c.Seed, streamPilot, b.c.N, min(b.c.N, pilotAtoms))
+}
+
+// chooseQueries makes the first nonzero arms the queries, and returns their rows and the factors to their working units.
+func (p *pilotPass) chooseQueries(arms []uint32) (rows []float32, scales []float64) {
+	b, c := p.b, p.b.c
 	most := min(pilotQueries, max(fewQueries, pilotEntries/c.Dim))
-	var selves []uint32 // rows
 	for _, i := range arms[:min(most, len(arms))] {
 		if row := c.Order[i]; b.rowNorms[row] > 0 {
-			rows, scales, selves = append(rows, c.Row(int(row))...), append(scales, b.workingFactor(row)), append(selves, row)
+			rows, scales, p.selves = append(rows, c.Row(int(row))...), append(scales, b.workingFactor(row)), append(p.selves, row)
 		}
 	}
-	queries = make([]Query, len(scales))
-	if len(queries) == 0 {
-		return nil, nil, nil, nil
-	}
-	c.PrepareBatch(queries, rows, scales, nil)
-	scores = make([][]float64, len(queries))
-	for j := range queries {
-		c.toWorking(rows[j*c.Dim:][:c.Dim], math.Ldexp(scales[j], -queries[j].Exp))
-		scores[j] = make([]float64, len(arms))
-	}
-	thetas, err = b.pilotThresholds(rows, queries, selves, arms, scores)
-	return queries, scores, thetas, err
+	p.queries = make([]Query, len(scales))
+	return rows, scales
 }
 
 // toWorking multiplies row, less the centre if there is one, by f.

@@ -307,10 +307,11 @@ func TestPilotThresholds(t *testing.T) {
 				arms = append(arms, uint32(i))
 			}
 		}
-		queries, scores, got, err := b.pilotScores(arms)
-		if err != nil {
+		pass := b.newPilotPass(arms)
+		if err := pass.run(); err != nil {
 			t.Fatal(err)
 		}
+		queries, scores, got := pass.queries, pass.scores, pass.thetas()
 		for j := range queries {
 			arm := arms[j]
 			self := c.Order[arm]

@@ -7,102 +7,138 @@ import (
 	"thresher/bandit"
 )
 
-// pilotThresholds returns, for the pilot's queries (row-major in q, scaled to their working
-// units), the k-th best score for each of pilotKs(c.N) among all atoms except the query itself,
-// or the least if there are fewer atoms, and, if there are more, the same of the first EarlyAtoms. selves are the
-// queries' rows. It sets scores[j][k] to the score of arms[k] for query j. It takes one more pass over the rows, in
-// float32, a few per cent of a build. A sample of the atoms is no substitute: if the best answers are a
-// few atoms of the query's own topic, it may contain none of them.
-func (b *builder) pilotThresholds(q []float32, queries []Query, selves, arms []uint32, scores [][]float64) ([][]float64, error) {
+// A tile of rows is read columns at a time. Its products with all queries stay in the cache.
+const pilotColumns, pilotRows = 4096, 256
+
+// pilotPass is a pass over the rows that finds the scores and thresholds of the pilot's queries, in float32: a few per
+// cent of a build. A sample of the atoms is no substitute: if the best answers are a few atoms of the query's own
+// topic, it may contain none of them.
+type pilotPass struct {
+	b       *builder
+	queries []Query
+	units   []float64   // a working unit in those of each query
+	selves  []uint32    // the queries' rows
+	scores  [][]float64 // of each query with all arms
+
+	panel           packed // the queries, scaled to their working units
+	armRows, early  places
+	hasEarly        bool
+	found, earliest [][]*topScores // of each goroutine and query
+	dots, rows      [][]float32    // of each goroutine
+}
+
+// newPilotPass returns a pass with the first nonzero of the arms as queries, of which none was made yet.
+func (b *builder) newPilotPass(arms []uint32) *pilotPass {
 	c := b.c
-	earlyAtoms := EarlyAtoms
-	if c.N <= EarlyAtoms {
-		earlyAtoms = 0
+	p := &pilotPass{b: b}
+	q, scales := p.chooseQueries(arms)
+	if len(scales) == 0 {
+		return p
 	}
-	earlyRows := placesOf(c.Order[:earlyAtoms])
+	c.PrepareBatch(p.queries, q, scales, nil)
+	p.scores, p.units = make([][]float64, len(p.queries)), make([]float64, len(p.queries))
+	for j := range p.queries {
+		c.toWorking(q[j*c.Dim:][:c.Dim], math.Ldexp(scales[j], -p.queries[j].Exp))
+		p.scores[j] = make([]float64, len(arms))
+		p.units[j] = math.Ldexp(1, -p.queries[j].Exp)
+	}
+	if p.hasEarly = c.N > EarlyAtoms; p.hasEarly {
+		p.early = placesOf(c.Order[:EarlyAtoms])
+	}
 	rowsOfArms := make([]uint32, len(arms))
 	for k, i := range arms {
 		rowsOfArms[k] = c.Order[i]
 	}
-	armRows := placesOf(rowsOfArms)
-	// A tile of rows is read columns at a time. The products with all queries stay in the cache.
-	const columns, tileRows = 4096, 256
-	panel := newPacked(c.Dim, len(queries))
-	panel.fillColumns(q, c.Dim, len(queries))
-	units := make([]float64, len(queries)) // a working unit in those of the query
-	for j := range queries {
-		units[j] = math.Ldexp(1, -queries[j].Exp)
-	}
-	found, early := make([][]*topScores, b.threads), make([][]*topScores, b.threads)
-	dots, rows := make([][]float32, b.threads), make([][]float32, b.threads)
-	for w := range found {
-		found[w], early[w] = make([]*topScores, len(queries)), make([]*topScores, len(queries))
-		for j := range queries {
-			found[w][j], early[w][j] = newTopScores(c.N), newTopScores(c.N)
+	p.armRows = placesOf(rowsOfArms)
+	p.panel = newPacked(c.Dim, len(p.queries))
+	p.panel.fillColumns(q, c.Dim, len(p.queries))
+	p.found, p.earliest = make([][]*topScores, b.threads), make([][]*topScores, b.threads)
+	p.dots, p.rows = make([][]float32, b.threads), make([][]float32, b.threads)
+	for w := range p.found {
+		p.found[w], p.earliest[w] = make([]*topScores, len(p.queries)), make([]*topScores, len(p.queries))
+		for j := range p.queries {
+			p.found[w][j], p.earliest[w][j] = newTopScores(c.N), newTopScores(c.N)
 		}
-		dots[w] = make([]float32, tileRows*panel.columns)
+		p.dots[w] = make([]float32, pilotRows*p.panel.columns)
 		if c.Centre != nil || c.Rows == nil {
-			rows[w] = make([]float32, tileRows*min(columns, c.Dim))
+			p.rows[w] = make([]float32, pilotRows*min(pilotColumns, c.Dim))
 		}
 	}
-	behind := b.rowSweep()
-	defer behind.end()
-	err := b.each(c.N, tileRows, func(w, lo, hi int) error {
-		for from := 0; from < c.Dim; from += columns {
-			width := min(columns, c.Dim-from)
-			vectors, ld := rows[w], width
-			switch {
-			case c.Centre != nil:
-				for row := lo; row < hi; row++ {
-					c.Relative(vectors[(row-lo)*ld:][:width], row, from)
-				}
-			case c.Rows != nil:
-				vectors, ld = c.Rows[lo*c.Dim+from:], c.Dim
-			default:
-				for row := lo; row < hi; row++ {
-					c.Read(vectors[(row-lo)*ld:][:width], row*c.Dim+from)
-				}
+	return p
+}
+
+// tile has goroutine w score rows lo to hi-1, at most pilotRows.
+func (p *pilotPass) tile(w, lo, hi int) {
+	if len(p.queries) == 0 {
+		return
+	}
+	b, c := p.b, p.b.c
+	for from := 0; from < c.Dim; from += pilotColumns {
+		width := min(pilotColumns, c.Dim-from)
+		vectors, ld := p.rows[w], width
+		switch {
+		case c.Centre != nil:
+			for row := lo; row < hi; row++ {
+				c.Relative(vectors[(row-lo)*ld:][:width], row, from)
 			}
-			panel.multiply(dots[w], panel.columns, vectors, ld, hi-lo, from, width, from > 0)
-		}
-		sampled, soon := armRows.from(lo), earlyRows.from(lo)
-		for row := lo; row < hi; row++ {
-			scale, offset := b.workingFactor(uint32(row)), 0.0
-			if c.Offset != nil {
-				offset = -b.rowNorms[row] * b.rowNorms[row] / 2
-			}
-			arm, isArm := sampled.next(row)
-			_, isEarly := soon.next(row)
-			for j, dot := range dots[w][(row-lo)*panel.columns:][:len(queries)] {
-				score := float64(dot)*scale + offset*units[j]
-				if isArm {
-					scores[j][arm] = score
-				}
-				if uint32(row) == selves[j] {
-					continue
-				}
-				if all := found[w][j]; score > all.floor {
-					all.addScore(score)
-				}
-				if isEarly {
-					early[w][j].addScore(score)
-				}
+		case c.Rows != nil:
+			vectors, ld = c.Rows[lo*c.Dim+from:], c.Dim
+		default:
+			for row := lo; row < hi; row++ {
+				c.Read(vectors[(row-lo)*ld:][:width], row*c.Dim+from)
 			}
 		}
-		behind.passed(lo, hi)
+		p.panel.multiply(p.dots[w], p.panel.columns, vectors, ld, hi-lo, from, width, from > 0)
+	}
+	sampled, soon := p.armRows.from(lo), p.early.from(lo)
+	found, earliest := p.found[w], p.earliest[w]
+	for row := lo; row < hi; row++ {
+		scale, offset := b.workingFactor(uint32(row)), 0.0
+		if c.Offset != nil {
+			offset = -b.rowNorms[row] * b.rowNorms[row] / 2
+		}
+		arm, isArm := sampled.next(row)
+		_, isEarly := soon.next(row)
+		for j, dot := range p.dots[w][(row-lo)*p.panel.columns:][:len(p.queries)] {
+			score := float64(dot)*scale + offset*p.units[j]
+			if isArm {
+				p.scores[j][arm] = score
+			}
+			if uint32(row) == p.selves[j] {
+				continue
+			}
+			if all := found[j]; score > all.floor {
+				all.addScore(score)
+			}
+			if isEarly {
+				earliest[j].addScore(score)
+			}
+		}
+	}
+}
+
+// run passes all rows.
+func (p *pilotPass) run() error {
+	if len(p.queries) == 0 {
+		return nil
+	}
+	return p.b.each(p.b.c.N, pilotRows, func(w, lo, hi int) error {
+		p.tile(w, lo, hi)
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	thetas := make([][]float64, len(queries))
-	for j := range queries {
-		thetas[j] = merged(found, j).thetas()
-		if earlyAtoms > 0 {
-			thetas[j] = append(thetas[j], merged(early, j).thetas()...)
+}
+
+// thetas returns, once all rows are passed, for each query the k-th best score for each of pilotKs(c.N) among all atoms except the query
+// itself, or the least if there are fewer atoms, and, if there are more, the same of the first EarlyAtoms.
+func (p *pilotPass) thetas() [][]float64 {
+	thetas := make([][]float64, len(p.queries))
+	for j := range thetas {
+		thetas[j] = merged(p.found, j).thetas()
+		if p.hasEarly {
+			thetas[j] = append(thetas[j], merged(p.earliest, j).thetas()...)
 		}
 	}
-	return thetas, nil
+	return thetas
 }
 
 // places are rows in ascending order, each with its place in a list.

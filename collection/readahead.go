@@ -25,6 +25,15 @@ func (c *Collection) ReadRowsAhead(rows []uint32) {
 	startReadingRows(c.Vectors.Bytes(), c.Dim*c.Elem().Size(), rows)
 }
 
+// ReadBlockAhead has the system begin to read rows lo to hi-1, as ReadRowsAhead does.
+func (c *Collection) ReadBlockAhead(lo, hi int) {
+	if !c.ahead || lo >= hi {
+		return
+	}
+	page, size := os.Getpagesize(), c.Dim*c.Elem().Size()
+	startReading(c.Vectors.Bytes()[lo*size/page*page : hi*size])
+}
+
 // startReadingRows has the system begin to read the rows of these numbers, of size bytes each, of a mapping that begins with a
 // page, in their order. It sorts rows.
 func startReadingRows(all []byte, size int, rows []uint32) {

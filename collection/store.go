@@ -80,7 +80,8 @@ var (
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 type header struct {
-	Version  int `json:"-"` // stored before the JSON header
+	Version  int   `json:"-"` // stored before the JSON header
+	length   int64 // in the file, JSON and what is before it
 	N, Dim   int
 	Metric   string
 	Basis    string
@@ -221,7 +222,7 @@ func CreateIn(ctx context.Context, f *os.File, src Source, o *Options) (*Collect
 	if err := writeFile(ctx, f, src, o); err != nil {
 		return nil, err
 	}
-	return openFile(f, true)
+	return openFile(f, checkNothing)
 }
 
 func writeFile(ctx context.Context, f *os.File, src Source, o *Options) (err error) {
@@ -232,6 +233,7 @@ func writeFile(ctx context.Context, f *os.File, src Source, o *Options) (err err
 	rows := &rowFile{f: f, at: w.end, from: w.end, segment: segmentOf(o.memory()), late: o.lateFor(src)}
 	rows.sumSquares(src, o)
 	elem, n, err := writeRows(ctx, rows, src, o)
+	rows.drops.wait()
 	if err != nil {
 		return err
 	}
@@ -347,7 +349,7 @@ func readHeader(f *os.File) (*header, error) {
 	if crc32.Checksum(js, castagnoli) != binary.LittleEndian.Uint32(b[16:]) {
 		return nil, fmt.Errorf("%w: the header's checksum differs", ErrCorrupt)
 	}
-	h := header{Version: int(version)}
+	h := header{Version: int(version), length: 20 + int64(n)}
 	if err := json.Unmarshal(js, &h); err != nil {
 		return nil, fmt.Errorf("%w: header: %v", ErrCorrupt, err)
 	}
@@ -374,8 +376,9 @@ func readHeader(f *os.File) (*header, error) {
 type mapped struct {
 	all            []byte
 	sections       map[string]section
-	squaresMissing bool // the file has no RowSquares
-	unverified     bool // checksums are not compared
+	squaresMissing bool      // the file has no RowSquares
+	checks         checks    // what is compared with its checksum
+	later          []section // sections that are still to be compared
 }
 
 func (m *mapped) bytes(name string, n int64) ([]byte, error) {
@@ -388,34 +391,40 @@ func (m *mapped) bytes(name string, n int64) ([]byte, error) {
 		return nil, fmt.Errorf("%w: section missing or not of %d bytes", ErrCorrupt, n)
 	}
 	b := m.all[s.Offset : s.Offset+n : s.Offset+n]
-	if !m.unverified && crc32.Checksum(b, castagnoli) != s.CRC {
-		return nil, fmt.Errorf("%w: checksum differs", ErrCorrupt)
+	if m.checks.leaves(name, n) {
+		m.later = append(m.later, s)
+	} else if m.checks != checkNothing && crc32.Checksum(b, castagnoli) != s.CRC {
+		return nil, errChecksum
 	}
 	return b, nil
 }
 
 // Open maps a collection file. It first verifies the checksums of all bytes in use; the
 // error for a truncated, foreign or altered file names it.
-func Open(path string) (*Collection, error) { return open(path, false) }
+func Open(path string) (*Collection, error) { return open(path, checkAll) }
+
+// OpenVerifying is Open that returns before the bytes of codes and rows, of which any make a collection, are verified. That goes on in
+// the order in which searches read them, which so find them in memory; what was found of them is known once Verified has returned.
+func OpenVerifying(path string) (*Collection, error) { return open(path, checkLater) }
 
 // OpenUnverified is Open without reading what is mapped: it verifies the header and that all sections are there, and
 // takes their bytes on trust. It is for files whose bytes were verified before.
-func OpenUnverified(path string) (*Collection, error) { return open(path, true) }
+func OpenUnverified(path string) (*Collection, error) { return open(path, checkNothing) }
 
-func open(path string, unverified bool) (*Collection, error) {
+func open(path string, what checks) (*Collection, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	c, err := openFile(f, unverified)
+	c, err := openFile(f, what)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return c, nil
 }
 
-func openFile(f *os.File, unverified bool) (*Collection, error) {
+func openFile(f *os.File, what checks) (*Collection, error) {
 	h, err := readHeader(f)
 	if err != nil {
 		return nil, err
@@ -439,7 +448,7 @@ func openFile(f *os.File, unverified bool) (*Collection, error) {
 	c := &Collection{N: h.N, Dim: h.Dim, Metric: metric, Basis: basis, Seed: h.Seed, D: h.D, R: h.R,
 		Slack: h.Slack, CodeSlack: h.Codes, Kappa: h.Kappa, Longest: h.Longest}
 	c.setForecast(&h.Pilot)
-	m := &mapped{all: all, sections: map[string]section{}, unverified: unverified}
+	m := &mapped{all: all, sections: map[string]section{}, checks: what}
 	c.unusedBytes = h.Bytes
 	for _, s := range h.Sections {
 		m.sections[s.Name] = s
@@ -477,7 +486,15 @@ func openFile(f *os.File, unverified bool) (*Collection, error) {
 		c.computeNormCaps()
 		c.transform.pack()
 	}
-	c.unmap = func() error { return unmapFile(nil, 0, all, false) }
+	if len(m.later) > 0 {
+		c.verifying = startVerifying(f.Name(), all, m.later)
+	}
+	c.unmap = func() error {
+		if c.verifying != nil {
+			c.verifying.stop()
+		}
+		return unmapFile(nil, 0, all, false)
+	}
 	return c, nil
 }
 

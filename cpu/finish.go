@@ -2,7 +2,6 @@ package cpu
 
 import (
 	"context"
-	"slices"
 
 	"thresher/cpu/threads"
 
@@ -43,21 +42,26 @@ func (x *run) finishQueries(ctx context.Context, js []int, deliver func(at int, 
 	if err := x.scoreTogether(ctx, js); err != nil && ctx.Err() == nil {
 		return err
 	}
-	if err := x.readAhead(ctx, js); err != nil {
-		return err
+	if x.r.C.ReadsAhead() {
+		return x.finishFromDisk(ctx, js, deliver)
 	}
 	// The best arms are scored even if ctx has ended.
 	return x.r.Each(context.WithoutCancel(ctx), len(js), func(base *threads.Scratch, at int) error {
 		w := scratchOf(base)
-		s := &x.states[js[at]]
-		s.finish(ctx, w)
-		if s.Phase != arms.Answered {
-			x.dense.AddPartial(js[at])
-		}
-		_, open := s.open()
-		deliver(at, s.Answer(w.Scratch.Scratch, open))
+		x.states[js[at]].finish(ctx, w)
+		deliver(at, x.answer(w, js[at]))
 		return nil
 	})
+}
+
+// answer returns the answer of query j, whose arms are scored.
+func (x *run) answer(w *scratch, j int) backend.Answer {
+	s := &x.states[j]
+	if s.Phase != arms.Answered {
+		x.dense.AddPartial(j)
+	}
+	_, open := s.open()
+	return s.Answer(w.Scratch.Scratch, open)
 }
 
 // answerUnscanned answers by the dense path those of queries for which no look has seen
@@ -83,53 +87,38 @@ func (x *run) answerUnscanned(ctx context.Context, queries []int) error {
 
 // finish scores the query's arms as Finish says.
 func (s *state) finish(ctx context.Context, w *scratch) {
-	if !s.ordered {
-		s.orderArms(ctx, w)
+	s.orderArms(ctx, w)
+	for next := s.nextArms(ctx); len(next) > 0; next = s.nextArms(ctx) {
+		s.ScoreArms(w.Scratch.Scratch, next)
 	}
-	s.ordered = false
-	if s.Phase == arms.Answered {
-		return
-	}
-	left, done := s.Finalists, 0
-	// Arms not scored move to the front of the slice, whose memory is reused.
-	defer func() { s.Finalists = append(left[:0], left[done:]...) }()
-	few := min(max(s.Goal.K, 1), arms.PartialRows)
-	for n := few; ; n = s.scoredTogether() {
-		if n = s.reaching(left[done:], n); n == 0 {
-			break
-		}
-		if ctx.Err() != nil && done >= few {
-			return
-		}
-		s.ScoreArms(w.Scratch.Scratch, left[done:done+n])
-		done += n
-	}
-	done = len(left)
+	s.endArms()
 }
 
-// aheadRows is how many rows of a query are read ahead beside twice its k.
-const aheadRows = 8
+// nextArms returns the arms that are scored next, after all that it returned before; none at the end.
+func (s *state) nextArms(ctx context.Context) []topk.Arm {
+	if s.Phase == arms.Answered {
+		return nil
+	}
+	few := min(max(s.Goal.K, 1), arms.PartialRows)
+	n := few
+	if s.taken > 0 {
+		n = s.scoredTogether()
+	}
+	if n = s.reaching(s.Finalists[s.taken:], n); n == 0 {
+		s.taken = len(s.Finalists)
+	} else if ctx.Err() != nil && s.taken >= few {
+		n = 0
+	}
+	s.taken += n
+	return s.Finalists[s.taken-n : s.taken]
+}
 
-// readAhead begins to read the rows that queries js are about to score, those of all queries in the order of the file, if they come from the
-// disk: one after the other, each would be waited for.
-func (x *run) readAhead(ctx context.Context, js []int) error {
-	if !x.r.C.ReadsAhead() {
-		return nil
+// endArms leaves of the finalists those that nextArms has not returned, and that may be in the answer.
+func (s *state) endArms() {
+	if s.Phase != arms.Answered {
+		s.Finalists = append(s.Finalists[:0], s.Finalists[s.taken:]...) // whose memory is reused
 	}
-	first := make([][]uint32, len(js))
-	err := x.r.Each(context.WithoutCancel(ctx), len(js), func(base *threads.Scratch, at int) error {
-		s := &x.states[js[at]]
-		s.orderArms(ctx, scratchOf(base))
-		s.ordered = true
-		for _, a := range s.Finalists[:s.reaching(s.Finalists, min(2*max(s.Goal.K, 1), arms.PartialRows)+aheadRows)] {
-			first[at] = append(first[at], s.C.Order[a.ID])
-		}
-		return nil
-	})
-	if err == nil {
-		x.r.C.ReadRowsAhead(slices.Concat(first...))
-	}
-	return err
+	s.taken = 0
 }
 
 // orderArms makes the open arms finalists, in descending order of bounds.

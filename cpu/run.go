@@ -16,8 +16,8 @@ import (
 // state is one query in a run.
 type state struct {
 	*scan.Query
-	pass    *float32Pass // the arms of float32 looks, instead of List and Finalists
-	ordered bool         // Finalists are, for finish
+	pass  *float32Pass // the arms of float32 looks, instead of List and Finalists
+	taken int          // finalists that nextArms has returned
 }
 
 // run is one batch of queries going through the looks of a plan. Goroutines work on disjoint

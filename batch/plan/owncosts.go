@@ -29,15 +29,16 @@ func (p *problem) ownTogether(l ladder) bool {
 	return p.raisesByOwn(l) && p.k >= minOwn && p.queries != 1
 }
 
-// forecastOwn adds to a forecast what a ladder's first look takes whose own bounds raise thresholds: reading the sample twice,
-// and the arms that reach the expected threshold.
+// forecastOwn sets in a forecast what a ladder's first look takes whose own bounds raise thresholds: reading the sample twice,
+// and the arms that reach the expected threshold, by which it also ends.
 func (p *problem) forecastOwn(f *forecast, l ladder, rank, widening float64) {
-	listed := 1.
+	listed, seen := 1., 1.
 	if panels := backend.SampledPanels(p.panels); panels > 0 {
-		f.scan *= 1 + float64(panels)/float64(p.panels)
 		wanted := float64(p.k) * float64(panels*collection.PanelAtoms) / float64(p.atoms)
-		listed = p.shareKept(l, 0, min(rank+math.Log(backend.SampledRank(wanted)/wanted), math.Log(float64(p.atoms))), widening)
+		expected := min(rank+math.Log(backend.SampledRank(wanted)/wanted), math.Log(float64(p.atoms)))
+		listed, seen = p.shareKept(l, 0, expected, widening), p.shareSeen(expected)+float64(panels)/float64(p.panels)
 	}
+	f.scan = p.armScanCost(l) * seen
 	f.list = p.costs.List * listed
 	f.tighten = ownVisits * p.costs.Visit * listed
 }

@@ -46,9 +46,12 @@ type Question struct {
 // maxTogether is the greatest number of queries that share a run.
 const maxTogether = 256
 
-// Together rounds the number of queries of a request for a Question, so that few plans are made: to 1,
-// 4, 16, 64 or 256.
+// Together rounds the number of queries of a request for a Question, so that few plans are made: to 1, 2,
+// 4, 16, 64 or 256. Two share so little of what comes from memory that they look at signs where four look at codes.
 func Together(queries int) int {
+	if queries == 2 {
+		return 2
+	}
 	n := 1
 	for n < maxTogether && queries >= 2*n {
 		n *= 4
@@ -93,8 +96,7 @@ func (p *Plan) Certain() bool {
 
 // Preferences at nearly equal cost.
 const (
-	// certainWorth divides the cost of looks that cannot fail. Dense scans cannot fail either, but take
-	// more than forecast by about as much.
+	// certainWorth divides the cost of plans that cannot fail.
 	certainWorth = 1.1
 	// fewPrice multiplies the cost of a scan that takes several times as long for few queries than for
 	// many, where nobody knows how many there are.
@@ -250,7 +252,7 @@ func (p *problem) withSource(l ladder) (best ladder, least float64) {
 		if l.gather && !l.dense() {
 			cost += (gatheredPrice - 1) * f.scan
 		}
-		if !l.dense() && p.fallible(l) == 0 {
+		if p.fallible(l) == 0 {
 			cost /= certainWorth
 		}
 		if cost < least {

@@ -28,7 +28,7 @@ func records(k, queries int) *problem {
 }
 
 func TestTogether(t *testing.T) {
-	for _, x := range []struct{ queries, want int }{{1, 1}, {2, 4}, {7, 4}, {8, 16}, {31, 16}, {32, 64}, {127, 64}, {128, 256}, {256, 256}, {100_000, 256}} {
+	for _, x := range []struct{ queries, want int }{{1, 1}, {2, 2}, {3, 4}, {7, 4}, {8, 16}, {31, 16}, {32, 64}, {127, 64}, {128, 256}, {256, 256}, {100_000, 256}} {
 		if got := Together(x.queries); got != x.want {
 			t.Errorf("%d queries count as %d, want %d", x.queries, got, x.want)
 		}

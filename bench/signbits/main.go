@@ -1,7 +1,8 @@
 // Command signbits counts what passes first looks of a GPU: at panels, and by sign bits, in two forms: at mixed
-// codes, and by thresholds of tiles, which is not built (tiles.go). docs/gpu.md says what came of it.
+// codes, and by thresholds of tiles, which is not built (tiles.go). docs/gpu.md says what came of it. With -agreements it
+// counts what passes first looks by equal signs, which are not built either (agreements.go, docs/planning.md).
 //
-//	go run -C bench ./signbits -atoms FILE -queries FILE [-n 60000] [-metric ip] [-k 10,100]
+//	go run -C bench ./signbits -atoms FILE -queries FILE [-n 60000] [-metric ip] [-k 10,100] [-agreements]
 //
 // It builds a collection, chooses plans by the costs of a GPU, and takes the first look of the plan of
 // method adaptive as gpu/takelook.go does: in chunks, after each of which the arms of greatest bound
@@ -33,6 +34,7 @@ type options struct {
 	atoms, queries, metric, ks, costs string
 	n, width                          int
 	delta                             float64
+	agreements                        bool
 }
 
 // queryCount is the number of queries of a simulation, the width of a panel of simd.Gemm.
@@ -47,6 +49,7 @@ func main() {
 	flag.StringVar(&o.ks, "k", "10,100", "atoms of an answer, several `numbers`")
 	flag.StringVar(&o.costs, "costs", "gpu", "built-in `costs` that choose plans: gpu, cpu")
 	flag.IntVar(&o.width, "width", 0, "rest coordinates of the first look, in place of the plan's")
+	flag.BoolVar(&o.agreements, "agreements", false, "compare looks at more and fewer codes with counts of equal signs, which are not built")
 	flag.Float64Var(&o.delta, "delta", .01, "failure probability of an answer")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -116,7 +119,11 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 			return err
 		}
 		if l != nil {
-			if err := compare(ctx, out, w, l, k); err != nil {
+			forms := compare
+			if o.agreements {
+				forms = compareAgreements
+			}
+			if err := forms(ctx, out, w, l, k); err != nil {
 				return err
 			}
 		}
@@ -157,13 +164,45 @@ func firstLook(ctx context.Context, out io.Writer, c *collection.Collection, pla
 	return l, nil
 }
 
+// table writes the head of a table to out and returns what writes a line of it.
+func table(out io.Writer) func(name string, f tally) {
+	fmt.Fprintf(out, "  %-46s %9s %9s %7s %7s %8s %7s\n", "", "listed %", "left %", "median", "most", "turns %", "rounds")
+	return func(name string, f tally) {
+		fmt.Fprintf(out, "  %-46s %9.4f %9.4f %7d %7d %8.2f %7.3f\n", name, f.listed, f.left, f.median, f.most, f.turns, f.rounds)
+	}
+}
+
+// lineTouch is the cosine at which lines touch the bounds by agreements.
+const lineTouch = .5
+
+// compareAgreements takes a first look at the codes of every stage but the last, and by agreements of more and fewer
+// signs (agreements.go), and writes a line for each.
+func compareAgreements(ctx context.Context, out io.Writer, w *workload, l *looks.Compiled, k int) error {
+	line, inOrder := table(out), storedOrder(w.c.N)
+	for _, stage := range w.c.Stages[:len(w.c.Stages)-1] {
+		look := l.Look
+		look.To = stage.Width
+		at, err := looks.NewSet(w.c).Compile(ctx, look)
+		if err != nil {
+			return err
+		}
+		line(fmt.Sprintf("codes, %d", at.To), w.search(newAtomwise(w, at), inOrder, k))
+	}
+	for _, width := range []int{128, 192, 256, 384, 512, 768} {
+		if width > w.c.D || ctx.Err() != nil {
+			break
+		}
+		bounds := agreementBounds(width, l.Alpha)
+		line(fmt.Sprintf("agreements, %d", width), w.search(newAgreements(w, l, bounds), inOrder, k))
+		line(fmt.Sprintf("agreements, %d, by a line", width), w.search(newAgreements(w, l, lineAbove(bounds, lineTouch)), inOrder, k))
+	}
+	return ctx.Err()
+}
+
 // compare takes a first look in every form and writes a line for each. Sign bits take so few
 // instructions that they are also compared at 32 more coordinates.
 func compare(ctx context.Context, out io.Writer, w *workload, l *looks.Compiled, k int) error {
-	fmt.Fprintf(out, "  %-46s %9s %9s %7s %7s %8s %7s\n", "", "listed %", "left %", "median", "most", "turns %", "rounds")
-	line := func(name string, f tally) {
-		fmt.Fprintf(out, "  %-46s %9.4f %9.4f %7d %7d %8.2f %7.3f\n", name, f.listed, f.left, f.median, f.most, f.turns, f.rounds)
-	}
+	line := table(out)
 	inOrder := storedOrder(w.c.N)
 	line(fmt.Sprintf("as it is, %d", l.To), w.search(newAtomwise(w, l), inOrder, k))
 	forms := []offsetForm{noOffset}

@@ -238,6 +238,16 @@ func TestRun(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
 	}
+	o.agreements = true
+	out.Reset()
+	if err := run(t.Context(), &out, o); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"codes, 64", "agreements, 128 ", "agreements, 128, by a line"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
 	few := o
 	few.queries = write("few.npy", 3)
 	wrong := o

@@ -6,16 +6,21 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"thresher/internal/draws"
 	"thresher/internal/philox"
 	"thresher/internal/race"
 )
 
 // An unbeaten arm is ever said to be beaten at delta with probability delta at most, in any
 // order of pairs and with ties, whoever looks after every comparison; and so is a leader
-// named in error.
+// named in error. With 120 trials a probability of .47 where .2 is promised is found with probability .9; a full run
+// (THRESHER_FULL) finds .31 with 600.
 func TestPastErrors(t *testing.T) {
 	race.Skip(t, "one goroutine")
-	trials := trials(300)
+	trials := trials(120)
+	if draws.Full() {
+		trials = 600
+	}
 	for name, c := range map[string]struct {
 		k         int
 		epsilon   float64

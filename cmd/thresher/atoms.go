@@ -114,7 +114,11 @@ func (a *app) loadAtoms(ctx context.Context, in input, opt *dataset.Options, o *
 		var names *dataset.IDs
 		var column string
 		if err := in.retried(ctx, func() (err error) {
-			if c, err = collection.Open(in.path); err != nil {
+			open := collection.OpenVerifying // openEngine waits, or its Search does
+			if in.refetch != nil {
+				open = collection.Open
+			}
+			if c, err = open(in.path); err != nil {
 				return err
 			}
 			if names, column, err = in.savedIDs(c.N); err != nil {

@@ -27,6 +27,8 @@ type demand struct {
 	queries int64 // -1 if unknown
 	// joins says that the atoms are searched among themselves, for which codes are always built.
 	joins bool
+	// searches says that all answers are of the engine's Search, which verifies the file meanwhile.
+	searches bool
 	// dtype is the type in which values given in float64 are kept.
 	dtype dataset.Elem
 }
@@ -66,6 +68,11 @@ func (a *app) openEngine(ctx context.Context, in input, opt *dataset.Options, d 
 		return nil, errors.Join(err, e.close())
 	}
 	e.atoms.build += time.Since(begun)
+	if !d.searches {
+		if err := e.atoms.block.Verified(); err != nil {
+			return nil, errors.Join(err, e.close())
+		}
+	}
 	return e, nil
 }
 
@@ -94,12 +101,16 @@ func (e *engine) unusedGPUs() []string {
 // threads is the number of threads of the backend.
 func (e *engine) threads() int { return e.backends.threads() }
 
-// Search answers a request.
+// Search answers a request. It returns no answer before the file of prepared vectors is verified.
 func (e *engine) Search(ctx context.Context, req batch.Request) (*batch.Response, error) {
 	if e.walk != nil {
 		return e.walk.search(ctx, req)
 	}
-	return e.Engine.Search(ctx, req)
+	resp, err := e.Engine.Search(ctx, req)
+	if damage := e.atoms.block.Verified(); damage != nil {
+		return nil, damage
+	}
+	return resp, err
 }
 
 // Footprint is the memory of searches of so many queries.

@@ -429,6 +429,9 @@ func (in input) hash(ctx context.Context) (string, error) {
 		}
 		return in.folder.hash(ctx)
 	}
+	if in.isCollection() {
+		return collection.Digest(in.path)
+	}
 	if in.files == nil {
 		return hashFile(ctx, in.path, in.name)
 	}

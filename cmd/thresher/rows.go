@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"runtime"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -60,6 +63,9 @@ func (a *app) openChanging(ctx context.Context, path string) (*changingFolder, e
 	var err error
 	c.Folder, err = folder.Open(ctx, path, folder.Options{Backend: c.processor, ByHand: true, Threads: threads})
 	if err != nil {
+		if _, missing := os.Stat(path); errors.Is(missing, fs.ErrNotExist) {
+			err = fmt.Errorf("--collection %s: no such folder; build --out %s/ makes one", path, strings.TrimRight(path, "/"))
+		}
 		return nil, errors.Join(err, c.processor.Close())
 	}
 	if r := c.Recovered(); r.Cut > 0 {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,6 +33,8 @@ whole or not at all.`,
 			s := &rowsSummary{Out: out}
 			if _, err = c.Copy(strings.TrimSuffix(out, "/")); err == nil {
 				err = s.finish(a, c.Folder, f.json)
+			} else if errors.Is(err, fs.ErrExist) {
+				err = fmt.Errorf("--out %s: exists already; a snapshot makes a folder of its own", out)
 			}
 			return errors.Join(err, c.close())
 		},

@@ -87,7 +87,7 @@ func TestRowsBadInput(t *testing.T) {
 	}
 	for args, want := range map[string]string{
 		"rows put --vectors a.jsonl":                                     "--collection: no folder named",
-		"rows put --collection none --vectors a.jsonl":                   "none",
+		"rows put --collection none/ --vectors a.jsonl":                  "--collection none/: no such folder; build --out none/ makes one",
 		"rows put --collection . --vectors a.jsonl":                      "not a folder of vectors",
 		"rows put --collection f --vectors twice.jsonl":                  `row 2 (0-based): has the id "9", which row 1 has already`,
 		"rows put --collection f --vectors short.jsonl":                  "short.jsonl has vectors of dimension 2, the folder's have 3",
@@ -98,7 +98,7 @@ func TestRowsBadInput(t *testing.T) {
 		"rows delete --collection t --ids nofile.txt":                    "there is no such file, and t has no vector of this id",
 		"build --vectors twice.jsonl --metric ip --out h/":               `row 2 (0-based): has the id "9", which row 1 has already`,
 		"rows snapshot --collection f":                                   "--out: no folder named",
-		"rows snapshot --collection f --out f":                           "exists",
+		"rows snapshot --collection f --out f":                           "--out f: exists already; a snapshot makes a folder of its own",
 		"build --vectors a.jsonl --metric ip --out f/":                   "is there already; rows put writes to it",
 		"build --vectors a.jsonl --metric ip --out x.thresher/":          "ends in .thresher, or in / for a folder",
 		"build --vectors a.jsonl --metric ip --basis raw --out g/":       "--basis raw",

@@ -357,7 +357,7 @@ func (s *search) prepare(ctx context.Context, queries dataset.Reader) error {
 	if err := s.in.atoms.fits(columns, s.in.queries, queries.Dim()); err != nil {
 		return err
 	}
-	e, err := s.openEngine(ctx, s.in.atoms, columns, demand{method: s.method, k: s.k, queries: s.flags.part.count(queries), dtype: s.flags.dtype.Elem}, func(a *atoms) (batch.Request, error) {
+	e, err := s.openEngine(ctx, s.in.atoms, columns, demand{method: s.method, k: s.k, queries: s.flags.part.count(queries), searches: true, dtype: s.flags.dtype.Elem}, func(a *atoms) (batch.Request, error) {
 		s.atoms = a
 		err := s.buildRequest(ctx, queries)
 		return s.request, err

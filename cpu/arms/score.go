@@ -51,6 +51,12 @@ func (s *Query) ComputeScores(scores []float64, rows []uint32, near bool) {
 	s.CountRows(len(rows))
 }
 
+// TakeScored counts a row that was scored for the query as read, and adds it to the answers.
+func (s *Query) TakeScored(x topk.Scored) {
+	s.CountRows(1)
+	s.addScored(x)
+}
+
 // AddFound adds scored rows to the answers, except for those that are among them already.
 func (s *Query) AddFound(list []topk.Scored) {
 	if len(list) == 0 {

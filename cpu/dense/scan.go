@@ -3,6 +3,7 @@ package dense
 import (
 	"cmp"
 	"context"
+	"slices"
 	"thresher/cpu/threads"
 )
 
@@ -25,6 +26,9 @@ const (
 	// maxPending is the number of pending rows from which a query scores them, if it is more
 	// than 3/2 k: more than that are left only if the test cannot separate them.
 	maxPending = 4096
+	// blockBytes is the size of a block of rows that come from the disk, of which two or three are in memory, and blockScores how many
+	// scores the lists of all blocks have at most.
+	blockBytes, blockScores = 16 << 20, 4 << 20
 )
 
 // Scan answers these queries by a scan of all allowed atoms. Float32 products with a derived
@@ -50,16 +54,25 @@ func (x *Scans) Scan(ctx context.Context, queries []int) error {
 		if len(passes) < 2*x.r.Threads && x.r.Threads > 1 {
 			n = max(1, min((2*x.r.Threads+len(passes)-1)/len(passes), (rows+tileRows-1)/tileRows))
 		}
+		if x.C.ReadsAhead() {
+			n = max(n, min(x.blocks(queries), (rows+tileRows-1)/tileRows))
+		}
 		pass.ranges = make([]rowRange, n)
 		for i := range pass.ranges {
 			pass.ranges[i] = rowRange{pass: pass, lo: rows * i / n, hi: rows * (i + 1) / n}
 			ranges = append(ranges, &pass.ranges[i])
 		}
 	}
+	if x.C.ReadsAhead() { // all passes take a block of rows while it is in memory
+		slices.SortStableFunc(ranges, func(a, b *rowRange) int { return cmp.Compare(a.first(), b.first()) })
+	}
 	later := len(ranges) > x.r.Threads && x.wanted(queries) >= x.C.N
 	err := x.r.Each(ctx, len(ranges), func(base *threads.Scratch, t int) error {
-		w := scratchOf(base)
-		return ranges[t].run(ctx, x, w, terms, later)
+		w, d := scratchOf(base), ranges[t]
+		if t == 0 || d.first() > ranges[t-1].first() {
+			d.readNext(x)
+		}
+		return d.run(ctx, x, w, terms, later)
 	})
 	if later {
 		err = cmp.Or(x.scoreKept(ctx, ranges), err)
@@ -70,6 +83,30 @@ func (x *Scans) Scan(ctx context.Context, queries []int) error {
 		}
 	}
 	return err
+}
+
+// blocks returns into how many blocks a scan for queries divides rows that come from the disk.
+func (x *Scans) blocks(queries []int) int {
+	n := len(x.C.Vectors.Bytes()) / blockBytes
+	if k := x.wanted(queries); k > 0 { // each block has a list for each query
+		n = min(n, blockScores/k)
+	}
+	return max(1, n)
+}
+
+// first is the number of the first row of the range.
+func (d *rowRange) first() int {
+	if d.lo == d.hi {
+		return 0
+	}
+	return d.rowAt(d.lo)
+}
+
+// readNext begins to read the rows of the range after d, of the same pass, from the disk.
+func (d *rowRange) readNext(x *Scans) {
+	if hi := d.hi + d.hi - d.lo; d.rows == nil && x.C.ReadsAhead() {
+		x.C.ReadBlockAhead(d.hi, min(hi, x.C.N))
+	}
 }
 
 // take takes what the ranges of a pass found for its query js[k]: the answer, or, if ctx

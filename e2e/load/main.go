@@ -66,7 +66,7 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 		}
 		fs := flag.NewFlagSet(v.name, flag.ContinueOnError)
 		fs.SetOutput(out)
-		binary := fs.String("thresher", "build/load/thresher", "`path` of the program that serves")
+		binary := fs.String("thresher", "build/thresher", "`path` of the program that serves")
 		page := fs.String("write", "", "`page` to write the figures into")
 		limit := fs.Duration("limit", usualLimit, "how long it may take; it fails then")
 		work := v.prepare(fs)

@@ -116,7 +116,7 @@ func flagUsages(cmd *cobra.Command) string {
 	found := map[string]*pflag.FlagSet{}
 	grouped := false
 	add := func(f *pflag.Flag) {
-		if f.DefValue == "[]" {
+		if f.DefValue == "[]" && !statesNoList(f) {
 			f.DefValue = "" // no numbers are no default to state
 		}
 		heading := HeadingOf(f)
@@ -142,6 +142,11 @@ func flagUsages(cmd *cobra.Command) string {
 		}
 	}
 	return strings.Join(parts, "\n\n")
+}
+
+// statesNoList reports whether pflag leaves out the default [] of a flag's type by itself; it would state an empty one.
+func statesNoList(f *pflag.Flag) bool {
+	return slices.Contains([]string{"intSlice", "stringSlice", "stringArray"}, f.Value.Type())
 }
 
 // cobraFlagUsages lists the flags of a command, then those of its parents.

@@ -19,6 +19,7 @@ func TestHelpListsFlagsUnderHeadings(t *testing.T) {
 	grouped := &cobra.Command{Use: "grouped", Example: "  x grouped --in A", Run: func(*cobra.Command, []string) {}}
 	grouped.Flags().String("plain", "", "has no heading")
 	grouped.Flags().Int64Slice("starts", nil, "`numbers` of rows")
+	grouped.Flags().StringSlice("names", nil, "`names` of files")
 	grouped.Flags().String("out", "", "where")
 	grouped.Flags().String("in", "", "what")
 	grouped.Flags().String("old", "", "hidden")
@@ -31,7 +32,7 @@ func TestHelpListsFlagsUnderHeadings(t *testing.T) {
 	plain.Flags().Int("n", 3, "a number")
 	root.AddCommand(grouped, plain)
 	for name, want := range map[string][]string{
-		"grouped": {"Usage:\n  x grouped [flags]", "Examples:\n  x grouped --in A", "Input:\n      --in", "Output:\n      --out", ExpertFlags + ":\n      --config", "-h, --help", "Flags:\n      --plain", "--starts numbers   numbers of rows\n"},
+		"grouped": {"Usage:\n  x grouped [flags]", "Examples:\n  x grouped --in A", "Input:\n      --in", "Output:\n      --out", ExpertFlags + ":\n      --config", "-h, --help", "Flags:\n      --names names      names of files\n", "--plain", "--starts numbers   numbers of rows\n"},
 		"plain":   {"Usage:\n  x plain [flags]", "Flags:\n  -h, --help", "--n int", "Global Flags:\n      --config"},
 	} {
 		out.Reset()

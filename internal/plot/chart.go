@@ -26,6 +26,9 @@ type Series struct {
 	Name string // in the legend; "" leaves it out there
 	// Kind says how it is drawn. Lines and Marks have a colour of their own, by their place among the chart's.
 	Kind Kind
+	// Place, if above 0, is the place, counted from 1, whose colour and mark it has in place of those of its own among the
+	// chart's, so that one thing looks the same in several charts.
+	Place int
 	// Shade, if not nil, is a value in [0, 1] that the colour stands for, from blue over grey to orange, in place of a colour
 	// of its own. The title or a name says of what.
 	Shade *float64

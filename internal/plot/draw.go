@@ -40,7 +40,11 @@ func (c *Chart) looks() []look {
 		if kind == Marks {
 			kind = Line // counted together, so that no two have the same colour
 		}
-		all[i] = s.look(places[kind])
+		place := places[kind]
+		if s.Place > 0 {
+			place = s.Place - 1
+		}
+		all[i] = s.look(place)
 		if s.Shade == nil {
 			places[kind]++
 		}
@@ -97,6 +101,9 @@ func (c *Chart) draw(canvas draw.Canvas, above bool) error {
 	for i := range looks {
 		if above && c.Series[i].Kind == Marks { // it is smaller on a phone
 			looks[i].radius = 3.5
+		}
+		if above {
+			looks[i].mark = filled(looks[i].mark)
 		}
 	}
 	for i := range c.Series {

@@ -2,6 +2,7 @@ package plot
 
 import (
 	"bytes"
+	"fmt"
 	"image/color"
 	"image/png"
 	"math"
@@ -272,5 +273,31 @@ func TestLongLegend(t *testing.T) {
 	}
 	if few, all := lowest(3), lowest(22); math.IsInf(few, 1) || few < 50 || all < 0 || all > few {
 		t.Errorf("the lowest of 3 names is at %v, of 22 at %v", few, all)
+	}
+}
+
+// TestPlace: series have the looks of the places that they name, in whichever order they stand, and the marks of a panel are
+// filled.
+func TestPlace(t *testing.T) {
+	c := Chart{Title: "places", XLabel: "x", YLabel: "y"}
+	for place := 7; place >= 1; place-- {
+		c.Series = append(c.Series, Series{Name: "s", Kind: Marks, Place: place, X: []float64{float64(place)}, Mean: []float64{1}})
+	}
+	own := (&Chart{Series: make([]Series, 7)}).looks()
+	for i, l := range c.looks() {
+		if want := own[6-i]; l.colour != want.colour || l.mark != want.mark {
+			t.Errorf("place %d is %+v, want %+v", 7-i, l, want)
+		}
+	}
+	svg, err := EncodePanel(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range own {
+		fill := fmt.Sprintf("fill:#%02X%02X%02X", l.colour.R, l.colour.G, l.colour.B)
+		stroke := strings.Replace(fill, "fill", "stroke", 1)
+		if text := string(svg); l.colour != black && (!strings.Contains(text, fill) || strings.Contains(text, stroke)) {
+			t.Errorf("no mark has %s, or one has %s, in\n%s", fill, stroke, text)
+		}
 	}
 }

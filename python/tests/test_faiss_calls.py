@@ -257,6 +257,35 @@ def test_functions(vectors):
     assert ours.eval_intersection(*unique) == theirs.eval_intersection(*unique)
 
 
+@pytest.mark.parametrize(
+    ("call", "error", "says"),
+    [
+        (lambda f, i: i.search(SQUARED[0], 1), ValueError, r"x: shape \(\d+,\), expected .*; of one vector x"),
+        (lambda f, i: i.add(SQUARED[None]), ValueError, r"x: shape \(1, .*\), expected \(n, d\)$"),
+        (lambda f, i: i.add([[1.0]]), AttributeError, r"x: list, expected an array \(n, d\)"),
+        (lambda f, i: i.range_search("abc", 1.0), AttributeError, r"x: str, expected an array"),
+        (lambda f, i: i.reconstruct_batch([[0]]), ValueError, r"key: shape \(1, 1\), expected \(n,\)"),
+        (lambda f, i: f.knn(SQUARED[0], SQUARED, 1), ValueError, r"xq: shape \(\d+,\), expected \(n, d\)"),
+        (lambda f, i: f.pairwise_distances(SQUARED, SQUARED[0]), ValueError, r"xb: shape \(\d+,\), expected \(n, d\)"),
+        (lambda f, i: f.kmin(SQUARED[0], 1), ValueError, r"array: shape \(\d+,\), expected \(n, d\)"),
+    ],
+)
+def test_shapes(call, error, says):
+    """What is wrong is named, by errors of the types that FAISS's wrapper raises."""
+    with pytest.raises(error, match=says):
+        call(ours, filled(ours, SQUARED, ours.METRIC_L2))
+    if theirs is not None:
+        with pytest.raises(error):
+            call(theirs, filled(theirs, SQUARED, theirs.METRIC_L2))
+
+
+def test_other_indexes():
+    with pytest.raises(AttributeError, match=r"and no IndexIVFFlat; IndexFlatL2 and IndexFlatIP answer exactly"):
+        _ = ours.IndexIVFFlat
+    with pytest.raises(AttributeError, match=r"and no Kmeans$"):
+        _ = ours.Kmeans
+
+
 def test_threads():
     before = ours.omp_get_max_threads()
     try:

@@ -25,7 +25,7 @@ COUNTS: collections.Counter[str] = collections.Counter()
 def given(model, X):
     """Return the neighbours that a model is given: of thresher unless the test gives some or the metric is another."""
     own = model.precomputed_knn
-    if own != (None, None, None) and not getattr(model, "_of_thresher", False):
+    if own is not None and own[0] is not None and not getattr(model, "_of_thresher", False):
         return own
     dense = not scipy.sparse.issparse(X) and getattr(X, "ndim", 0) == 2
     by = model.metric if isinstance(model.metric, str) and not model.metric_kwds else None
@@ -42,7 +42,7 @@ def with_neighbours(fit):
     @functools.wraps(fit)
     def fitted(self, X, *arguments, **named):
         self.precomputed_knn = given(self, X)
-        self._of_thresher = hasattr(self.precomputed_knn[2], "index")
+        self._of_thresher = hasattr(self.precomputed_knn[-1], "index")
         COUNTS["thresher" if self._of_thresher else "others"] += 1
         return fit(self, X, *arguments, **named)
 

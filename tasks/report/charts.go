@@ -36,7 +36,7 @@ func (f *Figures) byRank() (*picture, error) {
 	c := plot.Chart{Title: "Recall by rank", XLabel: "rank among the true neighbours", YLabel: "share of them found", FitY: true}
 	for i := range f.Answers {
 		a := &f.Answers[i]
-		s := plot.Series{Name: short(a.Name)}
+		s := plot.Series{Name: short(a.Name), Place: i + 1}
 		for at, b := range a.Ranks {
 			if at == len(c.XNames) {
 				c.XNames = append(c.XNames, interval(b.From, b.To))
@@ -61,7 +61,7 @@ func (f *Figures) byHardness() (*picture, error) {
 	c := plot.Chart{Title: "Recall by how hard a query is", XLabel: "vectors left after the first look", YLabel: "recall", FitY: true}
 	for i := range f.Answers {
 		a := &f.Answers[i]
-		s := plot.Series{Name: short(a.Name)}
+		s := plot.Series{Name: short(a.Name), Place: i + 1}
 		for at, g := range a.Hardness {
 			if at == len(c.XNames) {
 				c.XNames = append(c.XNames, interval(g.From, g.To))
@@ -98,19 +98,20 @@ func (f *Figures) funnel() (*picture, error) {
 // byTime is recall against the time a query of everything that states one; no picture if nothing but the search does.
 func (f *Figures) byTime() (*picture, error) {
 	c := plot.Chart{Title: "Recall against the time of a query", XLabel: "milliseconds a query (logarithmic)", YLabel: "recall", FitY: true, LogX: true}
-	add := func(name string, seconds, recall float64) {
-		c.Series = append(c.Series, plot.Series{Name: name, Kind: plot.Marks, X: []float64{seconds * 1e3}, Mean: []float64{recall}})
+	add := func(name string, place int, seconds, recall float64) {
+		c.Series = append(c.Series, plot.Series{Name: name, Kind: plot.Marks, Place: place + 1, X: []float64{seconds * 1e3}, Mean: []float64{recall}})
 	}
 	if f.Search.Seconds <= 0 {
 		return nil, nil
 	}
-	add("thresher", f.Search.Seconds, 1)
+	all := len(f.Answers) // whose colours are those of the other charts
+	add("thresher", all, f.Search.Seconds, 1)
 	if f.Search.DenseSeconds > 0 {
-		add("dense scan", f.Search.DenseSeconds, 1)
+		add("dense scan", all+1, f.Search.DenseSeconds, 1)
 	}
 	for i := range f.Answers {
 		if a := &f.Answers[i]; a.Seconds > 0 {
-			add(short(a.Name), a.Seconds, a.Recall)
+			add(short(a.Name), i, a.Seconds, a.Recall)
 		}
 	}
 	if len(c.Series) < 2 {

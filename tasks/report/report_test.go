@@ -203,3 +203,25 @@ func TestSearchOfScans(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestOneColourForAFile: answers have the colour that they have by rank also where they stand beside others that state no time.
+func TestOneColourForAFile(t *testing.T) {
+	f := figures()
+	f.Answers = append(f.Answers, f.Answers[0])
+	f.Answers[0].Seconds, f.Answers[1].Name = 0, "other.npz"
+	ranks, err := f.byRank()
+	if err != nil {
+		t.Fatal(err)
+	}
+	times, err := f.byTime()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const first, second, third = "#0072B2", "#D55E00", "#009E73" // blue, orange, green
+	if text := string(ranks.SVG); !strings.Contains(text, first) || !strings.Contains(text, second) {
+		t.Errorf("by rank no %s or %s:\n%s", first, second, text)
+	}
+	if text := string(times.SVG); strings.Contains(text, first) || !strings.Contains(text, second) || !strings.Contains(text, third) {
+		t.Errorf("by time %s, or no %s or %s:\n%s", first, second, third, text)
+	}
+}

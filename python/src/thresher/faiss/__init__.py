@@ -156,4 +156,5 @@ __all__ = [
 
 def __getattr__(name: str) -> None:
     """Say of what FAISS has and this module does not that it is FAISS's."""
-    raise AttributeError(f"thresher.faiss has flat indexes and what belongs to them, and no {name}")
+    instead = "; IndexFlatL2 and IndexFlatIP answer exactly, without training" if name.startswith("Index") else ""
+    raise AttributeError(f"thresher.faiss has flat indexes and what belongs to them, and no {name}{instead}")

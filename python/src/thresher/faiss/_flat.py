@@ -15,6 +15,7 @@ from thresher.faiss._pointers import Vector
 from thresher.faiss._rows import Rows
 from thresher.faiss._searcher import Searcher
 from thresher.faiss._selectors import IDSelector, IDSelectorBatch, SearchParameters, selected
+from thresher.faiss._shapes import check_list, matrix_shape
 
 __all__ = ["Index", "IndexFlat", "IndexFlatIP", "IndexFlatL2"]
 
@@ -307,7 +308,7 @@ class IndexFlat(Index):
     def reconstruct_batch(self, key: Any, x: Any = None) -> Floats:
         """Return the vectors of row numbers (n,), (n, d)."""
         keys = np.ascontiguousarray(key, np.int64)
-        (_,) = keys.shape
+        check_list(keys, "key")
         wrong = (keys < 0) | (keys >= self.ntotal)
         if wrong.any():
             raise RuntimeError(f"key: {keys[wrong][0]}; the {self.ntotal} vectors are numbered from 0")
@@ -351,7 +352,7 @@ class IndexFlatIP(IndexFlat):
 
 def shaped(x: Any, d: int) -> npt.NDArray[Any]:
     """Return vectors as they were given; those of another width are refused."""
-    _, width = x.shape
+    _, width = matrix_shape(x, "x")
     if width != d:
         raise AssertionError(f"x: rows of {width} values, the index has {d}")
     return np.asarray(x)

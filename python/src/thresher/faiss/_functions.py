@@ -13,6 +13,7 @@ from thresher.faiss._flat import Index, IndexFlat, IndexFlatIP, IndexFlatL2
 from thresher.faiss._idmap import IndexIDMap, IndexIDMap2
 from thresher.faiss._metrics import FARTHEST, METRIC_INNER_PRODUCT, METRIC_L2
 from thresher.faiss._searcher import nearest
+from thresher.faiss._shapes import matrix_shape
 
 __all__ = [
     "ResultHeap",
@@ -54,7 +55,7 @@ def knn(
         As of `Index.search`.
     """
     queries, rows = np.ascontiguousarray(xq, np.float32), np.ascontiguousarray(xb, np.float32)
-    (m, width), (_, d) = queries.shape, rows.shape
+    (m, width), (_, d) = matrix_shape(queries, "xq"), matrix_shape(rows, "xb")
     if width != d:
         raise AssertionError(f"xq: rows of {width} values, xb has {d}")
     if k < 0:
@@ -109,12 +110,18 @@ def normalize_L2(x: Floats) -> None:
 
 def kmin(array: npt.ArrayLike, k: int) -> tuple[Floats, Ids]:
     """Return the k smallest values of each line (m, n), ascending, and their columns."""
-    return _first(np.ascontiguousarray(array, np.float32), None, k, FARTHEST, False)
+    return _first(_lines(array), None, k, FARTHEST, False)
 
 
 def kmax(array: npt.ArrayLike, k: int) -> tuple[Floats, Ids]:
     """Return the k greatest values of each line (m, n), descending, and their columns."""
-    return _first(np.ascontiguousarray(array, np.float32), None, k, FARTHEST, True)
+    return _first(_lines(array), None, k, FARTHEST, True)
+
+
+def _lines(array: npt.ArrayLike) -> Floats:
+    values = np.ascontiguousarray(array, np.float32)
+    matrix_shape(values, "array")
+    return values
 
 
 def _first(values: Floats, ids: Ids | None, k: int, lacking: np.float32, largest: bool) -> tuple[Floats, Ids]:

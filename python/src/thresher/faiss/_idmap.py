@@ -10,6 +10,7 @@ import numpy.typing as npt
 from thresher.faiss._flat import Index, IndexFlat, shaped, written
 from thresher.faiss._pointers import Vector
 from thresher.faiss._selectors import IDSelector, IDSelectorTranslated, SearchParameters, selected
+from thresher.faiss._shapes import check_list
 
 __all__ = ["IndexIDMap", "IndexIDMap2"]
 
@@ -143,7 +144,7 @@ class IndexIDMap2(IndexIDMap):
     def reconstruct_batch(self, key: Any, x: Any = None) -> Floats:
         """Return the vectors of ids (n,), (n, d)."""
         keys = np.ascontiguousarray(key, np.int64)
-        (_,) = keys.shape
+        check_list(keys, "key")
         if self._known is None:
             self.construct_rev_map()
         assert self._known is not None

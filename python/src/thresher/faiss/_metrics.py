@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from thresher.faiss._shapes import matrix_shape
+
 __all__ = [
     "FARTHEST",
     "METRIC_GOWER",
@@ -114,7 +116,7 @@ def pairwise_distances(xq: npt.ArrayLike, xb: npt.ArrayLike, metric: int = METRI
         If the two have not as many columns.
     """
     queries, rows = np.ascontiguousarray(xq, np.float32), np.ascontiguousarray(xb, np.float32)
-    (_, width), (_, d) = queries.shape, rows.shape
+    (_, width), (_, d) = matrix_shape(queries, "xq"), matrix_shape(rows, "xb")
     if width != d:
         raise AssertionError(f"xq: rows of {width} values, xb has {d}")
     return distances(queries, rows, checked(metric), metric_arg)

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from thresher.faiss._shapes import check_list
+
 __all__ = [
     "Vector",
     "copy_array_to_vector",
@@ -59,7 +61,7 @@ vector_float_to_array = vector_to_array
 
 def copy_array_to_vector(a: npt.NDArray[Any], v: Vector) -> None:
     """Make the elements of a vector, such as ``VectorIOReader().data``, those of an array (n,) of its type."""
-    (_,) = a.shape
+    check_list(a, "a")
     if a.dtype != v.data().dtype:
         raise AssertionError(f"a: values are {a.dtype}, those of the vector {v.data().dtype}")
     v.assign(a)
