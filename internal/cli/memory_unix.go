@@ -24,7 +24,7 @@ func FileDescriptors() (int, bool) {
 // aside, and each thread's stack whole (ulimit -s). The heap may have heapOfData of what the limit leaves at the start, less the
 // stacks of the threads that this many processors are expected to need, and at least minOfData of it.
 const (
-	heapOfData   = .75
+	heapOfData   = .85
 	maxStacks    = 32
 	minOfData    = .5
 	defaultStack = 8 << 20 // of threads where there is no limit
