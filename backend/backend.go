@@ -41,6 +41,16 @@ type Stager interface {
 	Stage(q Queries, check func(lo, hi int) error) (Queries, error)
 }
 
+// Keeper is a Resident that makes terms and panels of its collection when a look first reads them, and keeps them in the memory
+// of the process.
+type Keeper interface {
+	Resident
+	// Kept is their memory, in bytes.
+	Kept() int64
+	// Making is by how much taking these looks would raise Kept.
+	Making(these []Look) int64
+}
+
 // Staged is a Stager's copy of queries. The next Begin with these queries uses it up.
 type Staged interface {
 	// Release frees the copy, unless a Begin has used it up.

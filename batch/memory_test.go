@@ -109,6 +109,7 @@ func TestSpare(t *testing.T) {
 		if req.Plan == "" {
 			t.Fatalf("no plan has looks: %+v", forecasts)
 		}
+		whole := search(t, plain, req).Answers // which makes what looks keep
 		f, err := plain.Footprint(req, 1)
 		if err != nil {
 			t.Fatal(err)
@@ -116,7 +117,7 @@ func TestSpare(t *testing.T) {
 		if f.Bounded != f.Run+f.Survivors {
 			t.Errorf("%s: %+v without a limit", name, f)
 		}
-		whole, each := search(t, plain, req).Answers, f.Run+f.Survivors
+		each := f.Run + f.Survivors
 		for _, limit := range []int64{0, 1, spare, 1 << 40} {
 			asked := int64(0)
 			o := &batch.Options{Spare: func(need int64) int64 { asked = max(asked, need); return limit }}

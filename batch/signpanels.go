@@ -71,34 +71,14 @@ func (e *Engine) noteSigns(s *strategy) {
 	}
 }
 
-// unmadeSigns returns the bytes of the panels of signs that w's first look makes.
-func (w *work) unmadeSigns() int64 {
-	width := w.strategy.signWidth()
-	w.e.signs.mu.Lock()
-	defer w.e.signs.mu.Unlock()
-	if width == 0 || w.e.signs.granted[width] {
-		return 0
-	}
-	return w.e.c.SignPanelsSize(width)
-}
-
-// Kept returns the bytes of what searches have made of the collection and the engine keeps.
-func (e *Engine) Kept() int64 {
+// signsMade reports whether panels of signs of some width are made.
+func (e *Engine) signsMade() bool {
 	e.signs.mu.Lock()
 	defer e.signs.mu.Unlock()
-	var all int64
-	for width, made := range e.signs.granted {
+	for _, made := range e.signs.granted {
 		if made {
-			all += e.c.SignPanelsSize(width)
+			return true
 		}
 	}
-	return all
-}
-
-// Making bounds the bytes of what the first search makes of the collection for the engine to keep; 0 once there is some.
-func (e *Engine) Making() int64 {
-	if e.costs.Lookup == 0 || !e.c.Coded() || e.Kept() > 0 {
-		return 0
-	}
-	return e.c.MaxSignPanelsSize()
+	return false
 }

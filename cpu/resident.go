@@ -51,6 +51,12 @@ func (r *resident) values() (lo, hi float64) {
 	return r.least, r.greatest
 }
 
+// Kept is the memory of what looks have made of the collection, in bytes (backend.Keeper).
+func (r *resident) Kept() int64 { return r.codes.Kept() }
+
+// Making is by how much taking these looks would raise Kept.
+func (r *resident) Making(these []backend.Look) int64 { return r.codes.Making(these) }
+
 func (r *resident) Close() error {
 	r.closed.Store(true)
 	return nil

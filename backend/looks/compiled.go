@@ -94,28 +94,47 @@ func (s *Set) compile(l backend.Look, signs *collection.SignPanels) (*Compiled, 
 	at, whole := &c.Stages[t.Stage], &c.Stages[last]
 	t.Terms = Terms{HeadScale: c.HeadScale, HeadNorm: c.HeadNorm, HeadErr: c.HeadErr, Norm: c.Norm, Offset: c.Offset,
 		Scale: at.Scale, XNorm: at.XNorm}
+	t.Kind = kindOf(c, l, t.Stage)
 	switch {
 	case l.Rep == backend.SignPanels:
 		if l.To > min(c.D, simd.MaxSignPanel) {
 			return nil, fmt.Errorf("signs of %d of %d coordinates, at most %d: %w", l.To, c.D, simd.MaxSignPanel, backend.ErrRuleUnsupported)
 		}
 		t.Signs = signs
-		t.Kind, t.Reach = Student, s.reachOf(l.Alpha)
+		t.Reach = s.reachOf(l.Alpha)
 		t.Scale, t.Radius, t.XNorm = t.Signs.Scale, t.Signs.Radius, t.Signs.XNorm
 	case t.Stage == last:
 		// x codes the whole rest o, and <o - x, q_rest> is at most |o - x| |q_rest|
-		t.Kind, t.Radius = Whole, at.Beyond
+		t.Radius = at.Beyond
 	case l.Rule == backend.Student:
-		t.Kind, t.Radius, t.Reach = Student, at.Radius, s.reachOf(l.Alpha)
+		t.Radius, t.Reach = at.Radius, s.reachOf(l.Alpha)
 	case at.Coding == collection.Signs:
 		of := s.signTerms()
-		t.Kind, t.Radius, t.Scale, t.XNorm = Whole, of.Radius, of.Scale, of.XNorm
+		t.Radius, t.Scale, t.XNorm = of.Radius, of.Scale, of.XNorm
 	default:
-		t.Kind, t.Radius = Cauchy, at.Beyond
+		t.Radius = at.Beyond
 		t.Scale, t.XNorm, t.WholeErr = whole.Scale, whole.XNorm, whole.Beyond
 	}
 	return t, nil
 }
+
+// kindOf returns how look l, which ends at a stage of c, bounds the coordinates that it does not read.
+func kindOf(c *collection.Collection, l backend.Look, stage int) Kind {
+	switch {
+	case l.Rep == backend.SignPanels:
+		return Student
+	case stage == len(c.Stages)-1:
+		return Whole
+	case l.Rule == backend.Student:
+		return Student
+	case c.Stages[stage].Coding == collection.Signs:
+		return Whole
+	}
+	return Cauchy
+}
+
+// contiguous reports whether a look at rows reads the terms of each atom from one place: all but Cauchy looks at prefixes.
+func contiguous(q QueryCodes, k Kind) bool { return q != Codes8 && k != Cauchy }
 
 // widths lists the widths of c's stages.
 func widths(c *collection.Collection) []int {

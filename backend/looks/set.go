@@ -97,8 +97,11 @@ func (s *Set) signTerms() *collection.SignTerms {
 	return s.signs
 }
 
-// LayOut sets t.Sides, which are cached for all looks of t's Kind at the stage.
+// LayOut sets t.Sides, which are cached for all looks of t's Kind at the stage, if t reads rows and is no Cauchy look at a prefix.
 func (s *Set) LayOut(t *Compiled) {
+	if !contiguous(t.QueryCodes, t.Kind) {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := termsKey{t.Stage, t.Kind, false}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -147,7 +148,7 @@ func (a *app) loadAtoms(ctx context.Context, in input, opt *dataset.Options, o *
 		return nil, err
 	}
 	defer r.Close()
-	a.warnDropped(in, r, true)
+	a.logUnread(in, r)
 	if c, err := a.overRows(ctx, in, o, builds); c != nil || err != nil {
 		return c, err
 	}
@@ -241,16 +242,16 @@ func withoutCodes(o *collection.Options) {
 	o.NoCodes, o.Basis = true, collection.Rotated // a raw basis would have terms to prepare
 }
 
-// warnDropped logs the columns that are not stored, including the id column if ids are not
-// stored.
-func (a *app) warnDropped(in input, r dataset.Reader, ids bool) {
-	l := dataset.LayoutOf(r)
-	if l.IDs != "" && !ids {
-		l.Dropped = append([]string{l.IDs}, l.Dropped...)
-	}
-	l.Dropped = slices.DeleteFunc(slices.Clone(l.Dropped), func(name string) bool { return slices.Contains(in.except, name) }) // which are of use
-	if len(l.Dropped) > 0 {
-		a.Log.Warn("columns are dropped", "file", in.name, "columns", strings.Join(l.Dropped, ", "))
+// warnDropped warns of columns of a source that what is made of it does not keep.
+func (a *app) warnDropped(in input, r dataset.Reader) { a.logDropped(slog.LevelWarn, in, r) }
+
+// logUnread logs columns of a source that is only read, which loses nothing.
+func (a *app) logUnread(in input, r dataset.Reader) { a.logDropped(slog.LevelInfo, in, r) }
+
+func (a *app) logDropped(level slog.Level, in input, r dataset.Reader) {
+	dropped := slices.DeleteFunc(slices.Clone(dataset.LayoutOf(r).Dropped), func(name string) bool { return slices.Contains(in.except, name) }) // which are of use
+	if len(dropped) > 0 {
+		a.Log.Log(context.Background(), level, "columns are dropped", "file", in.name, "columns", strings.Join(dropped, ", "))
 	}
 }
 

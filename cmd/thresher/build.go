@@ -104,7 +104,7 @@ func (a *app) runBuild(cmd *cobra.Command, f *buildFlags) error {
 	if in.except, err = f.columns.read(cmd.Context(), a, in, f.column, dataset.LayoutOf(r)); err != nil {
 		return err
 	}
-	a.warnDropped(in, r, true)
+	a.warnDropped(in, r)
 	read := columnsOf(dataset.LayoutOf(r), nil)
 
 	begun := time.Now()

@@ -138,7 +138,7 @@ func (a *app) openWalk(in input, opt *dataset.Options, ask func(*atoms) (batch.R
 		return nil, err
 	}
 	defer r.Close()
-	a.warnDropped(in, r, true)
+	a.logUnread(in, r)
 	v := in.folder
 	if v.rows.Len() == 0 {
 		return nil, fmt.Errorf("%s: no vectors", in.name)

@@ -107,7 +107,7 @@ func (a *app) putRows(ctx context.Context, f *folder.Folder, in input, opt *data
 	if described != nil && names != nil && described.Rows() != names.Len() {
 		return nil, fmt.Errorf("the columns of %s have %d rows, and there are %d vectors", in.name, described.Rows(), names.Len())
 	}
-	a.warnDropped(in, r, true)
+	a.warnDropped(in, r)
 	s := &rowsSummary{}
 	if err := a.putAll(ctx, f, in, r, names, described, s); err != nil {
 		return nil, err

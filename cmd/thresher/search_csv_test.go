@@ -10,7 +10,7 @@ import (
 )
 
 // TestSearchCSV: a column called id has the atoms' names, also if the same file contains the
-// queries, and ignored columns are named.
+// queries. Columns that are not kept are named where that loses them, and otherwise by the log alone.
 func TestSearchCSV(t *testing.T) {
 	dir := t.TempDir()
 	films, out := filepath.Join(dir, "films.csv"), filepath.Join(dir, "near.jsonl")
@@ -24,6 +24,10 @@ func TestSearchCSV(t *testing.T) {
 	if len(lines) != 3 || !strings.Contains(lines[0], `"a"`) || !strings.Contains(lines[2], `"7"`) {
 		t.Errorf("%s", lines)
 	}
+	if strings.Contains(r.Err, "columns=") {
+		t.Errorf("a search warns of columns that stay where they are: %s", r.Err)
+	}
+	r = thresher(t, "search", "--vectors", films, "--metric", "ip", "--queries", films, "-k", "1", "--out", out, "--overwrite", "--log-level", "info")
 	if !strings.Contains(r.Err, "films.csv") || !strings.Contains(r.Err, "columns=title") {
 		t.Errorf("nothing is said of what is dropped: %s", r.Err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"thresher/cpu/threads"
 
-	"thresher/backend"
 	"thresher/collection"
 	"thresher/cpu/topk"
 )
@@ -16,7 +15,7 @@ func (x *Run) Prepare(ctx context.Context) error {
 	if x.ready || !c.Coded() {
 		return nil
 	}
-	fullWidth, err := x.r.Compile(ctx, backend.Look{Rep: backend.RowCodes, To: c.D, Rule: backend.Cauchy})
+	fullWidth, err := x.r.Compile(ctx, x.r.wholeRows())
 	if err != nil {
 		return err
 	}

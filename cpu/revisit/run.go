@@ -24,10 +24,26 @@ func NewCodes(r *arms.Resident) *Codes { return &Codes{Resident: r, looks: looks
 // the terms of each atom contiguously, except for Cauchy looks at prefixes.
 func (r *Codes) Compile(ctx context.Context, l backend.Look) (*looks.Compiled, error) {
 	t, err := r.looks.Compile(ctx, l)
-	if err == nil && t.QueryCodes != looks.Codes8 && t.Kind != looks.Cauchy {
+	if err == nil {
 		r.looks.LayOut(t)
 	}
 	return t, err
+}
+
+// Kept is the memory of what looks have made of the collection, in bytes.
+func (r *Codes) Kept() int64 { return r.looks.Kept() }
+
+// Making is by how much runs that take these looks would raise Kept.
+func (r *Codes) Making(these []backend.Look) int64 {
+	if len(these) == 0 || !r.C.Coded() {
+		return 0
+	}
+	return r.looks.Making(append([]backend.Look{r.wholeRows()}, these...))
+}
+
+// wholeRows is the deterministic look at whole rows, of which all runs with looks read the terms.
+func (r *Codes) wholeRows() backend.Look {
+	return backend.Look{Rep: backend.RowCodes, To: r.C.D, Rule: backend.Cauchy}
 }
 
 // Query is a query as later looks know it.

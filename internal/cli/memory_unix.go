@@ -7,6 +7,8 @@ import (
 	"runtime"
 
 	"golang.org/x/sys/unix"
+
+	"thresher/internal/machine"
 )
 
 // FileDescriptors returns how many files the process may have open (ulimit -n).
@@ -18,11 +20,11 @@ func FileDescriptors() (int, bool) {
 	return int(min(limit.Cur, math.MaxInt32)), true
 }
 
-// A limit on private memory (ulimit -d) counts the runtime's tables and each thread's stack whole
-// (ulimit -s), however little of it is used. The heap may have heapOfData of the limit, less the
-// stacks of the threads that this many processors are expected to need, and at least half of it.
+// A limit on private memory (ulimit -d) counts all that is mapped, however little of it is used: the runtime's tables, what C sets
+// aside, and each thread's stack whole (ulimit -s). The heap may have heapOfData of what the limit leaves at the start, less the
+// stacks of the threads that this many processors are expected to need, and at least minOfData of it.
 const (
-	heapOfData   = .75
+	heapOfData   = .85
 	maxStacks    = 32
 	minOfData    = .5
 	defaultStack = 8 << 20 // of threads where there is no limit
@@ -30,15 +32,16 @@ const (
 
 // heapBelowDataLimit returns what the heap may have below the limit on private memory.
 func heapBelowDataLimit() int64 {
-	var data, stack unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_DATA, &data) != nil || data.Cur > math.MaxInt64 {
+	data, mapped, ok := machine.Data()
+	if !ok {
 		return math.MaxInt64
 	}
 	each := uint64(defaultStack)
+	var stack unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_STACK, &stack) == nil && stack.Cur < 1<<30 {
 		each = stack.Cur
 	}
 	stacks := float64(each) * float64(min(runtime.GOMAXPROCS(0), maxStacks))
-	limit := float64(data.Cur)
-	return int64(max(minOfData*limit, heapOfData*limit-stacks))
+	left := float64(max(0, data-mapped))
+	return machine.Taken() + int64(max(minOfData*left, heapOfData*left-stacks))
 }

@@ -8,10 +8,10 @@ import (
 )
 
 // Spare returns the number of bytes that one piece of work of this process may take: three quarters of the least of what
-// is free on the machine, in the control groups, in the address space of the process, and below GOMEMLIMIT; 0 if unknown.
+// is free on the machine, in the control groups, in the address space and the private memory of the process, and below GOMEMLIMIT; 0 if unknown.
 func Spare() int64 {
 	least := int64(math.MaxInt64)
-	for _, free := range []func() (int64, bool){freeHere, freeAddresses, freeBelowLimit} {
+	for _, free := range []func() (int64, bool){freeHere, freeAddresses, freeData, freeBelowLimit} {
 		if n, ok := free(); ok {
 			least = min(least, max(n, 0))
 		}
@@ -49,4 +49,11 @@ func Taken() int64 {
 	taken := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(taken)
 	return int64(taken[0].Value.Uint64() - taken[1].Value.Uint64())
+}
+
+// idle returns the bytes of the heap that are mapped and not in use.
+func idle() int64 {
+	s := []metrics.Sample{{Name: "/memory/classes/heap/free:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(s)
+	return int64(s[0].Value.Uint64() + s[1].Value.Uint64())
 }

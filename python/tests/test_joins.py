@@ -70,6 +70,19 @@ def test_pairs(vectors, metric):
     assert first is found.a and second is found.b and values is found.scores
 
 
+@pytest.mark.parametrize("package", ["pandas", "polars", "arrow"])
+def test_table_of_pairs(vectors, package):
+    pytest.importorskip({"arrow": "pyarrow"}.get(package, package))
+    found = thresher.pairs(vectors, 0.5, vectors[:20], metric="cosine")
+    table = getattr(found, f"to_{package}")()
+    names = table.column_names if package == "arrow" else list(table.columns)
+    assert names == ["a", "b", "score", "score64"] and len(found) >= 20
+    for name, values in zip(names, [found.a, found.b, found.scores, found.scores64], strict=True):
+        column = table[name].to_numpy()
+        assert column.dtype == values.dtype
+        np.testing.assert_array_equal(column, values)
+
+
 @pytest.mark.parametrize(
     ("metric", "name", "score", "says"),
     [

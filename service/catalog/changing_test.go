@@ -424,17 +424,27 @@ func TestPinOfWhatChanges(t *testing.T) {
 	}
 }
 
-// TestKeyOfAChangeByRows: a request that is repeated under its key is answered with what the first did, and another is refused.
+// TestKeyOfAChangeByRows: a request that is repeated under its key is answered with what the first did, also once the collection was deleted,
+// and another is refused.
 func TestKeyOfAChangeByRows(t *testing.T) {
 	f, ctx := newFolder(t, Options{Place: placer(t)}), context.Background()
 	f.ready(f.c.Create(ctx, "a", rowsOf(0, 10, 4, nil), CreateOptions{Metric: "ip"}, ""))
 	one, two := uint64(1), uint64(2)
-	var first [3]Info
-	for again := range 2 {
+	var first [4]Info
+	uploaded := func(row string) Source { return Source{Body: strings.NewReader(`{"id":3,"vector":` + row + "}\n")} }
+	for again := range 3 {
+		if again == 2 {
+			if err := f.c.Delete("a"); err != nil {
+				t.Fatal(err)
+			}
+			f.close()
+			f.open()
+		}
 		for n, do := range []func() (Info, error){
 			func() (Info, error) { return f.c.Put(OnlyOn(ctx, 1, nil), "a", rowsOf(0, 1, 4, ints(5)), "k1") },
 			func() (Info, error) { return f.c.Append(OnlyOn(ctx, 2, &one), "a", rowsOf(0, 1, 4, nil), "k2") },
 			func() (Info, error) { return f.c.Remove(OnlyOn(ctx, 2, &two), "a", *ints(7), "k3") },
+			func() (Info, error) { return f.c.Put(ctx, "a", uploaded("[1,2,3,4]"), "k4") },
 		} {
 			i, err := do()
 			if err != nil || i.Tag() != fmt.Sprint("2-", n+1) {
@@ -448,11 +458,20 @@ func TestKeyOfAChangeByRows(t *testing.T) {
 			}
 		}
 	}
-	if _, err := f.c.Put(ctx, "a", rowsOf(1, 1, 4, ints(5)), "k1"); kindOf(err) != problem.KeyReused {
-		t.Error(err)
+	for name, err := range map[string]error{
+		"other rows":         second(f.c.Put(ctx, "a", rowsOf(1, 1, 4, ints(5)), "k1")),
+		"other ids":          second(f.c.Put(ctx, "a", rowsOf(0, 1, 4, ints(6)), "k1")),
+		"other uploaded row": second(f.c.Put(ctx, "a", uploaded("[1,2,3,5]"), "k4")),
+	} {
+		if kindOf(err) != problem.KeyReused {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
-	if i, err := f.c.Get("a"); err != nil || *i.Writes != 3 || i.Count != 10 {
-		t.Errorf("%+v, %v", i, err)
+	if _, err := f.c.Put(ctx, "a", rowsOf(0, 1, 4, ints(5)), "k5"); kindOf(err) != problem.UnknownCollection {
+		t.Error("a key that is new:", err)
+	}
+	if names := f.files(); len(names) != 0 {
+		t.Errorf("files %v", names)
 	}
 }
 

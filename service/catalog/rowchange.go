@@ -16,6 +16,9 @@ func (c *Catalog) Put(ctx context.Context, name string, src Source, key string) 
 	}
 	v, err := c.settled(ctx, name, key)
 	if err != nil {
+		if key != "" && c.lacks(name) {
+			return c.putBefore(ctx, name, &src, key)
+		}
 		return Info{}, err
 	}
 	defer v.Release()
@@ -37,13 +40,39 @@ func (c *Catalog) Put(ctx context.Context, name string, src Source, key string) 
 	if rows.ids == nil {
 		return Info{}, problem.New(problem.InvalidValue, "the rows to put have no ids, under which they are written").In("ids")
 	}
-	fingerprint := printOf("put", name, rows.id, src.columns(), src.IDColumn, nil)
+	fingerprint := putPrint(name, rows.id, &src)
 	return c.changeRowsOnce(ctx, name, key, fingerprint, func() (Info, error) {
 		if err := c.isAt(name, wanted(ctx)); err != nil {
 			return Info{}, err
 		}
 		return c.changeRows(ctx, v, rows.change(), rows.warnings, key, fingerprint)
 	})
+}
+
+// lacks reports whether there is no collection of a name.
+func (c *Catalog) lacks(name string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.entries[name] == nil
+}
+
+// putBefore answers a Put to a collection that was deleted since the Put under the same key as that one was answered.
+func (c *Catalog) putBefore(ctx context.Context, name string, src *Source, key string) (Info, error) {
+	s, err := c.stage(ctx, newBase(name), src, nil, false)
+	defer s.discard()
+	if err != nil {
+		return Info{}, err
+	}
+	i, found, err := c.findByKey(name, key, putPrint(name, s.id, src))
+	if err == nil && !found {
+		err = unknown(name)
+	}
+	return i, err
+}
+
+// putPrint is the fingerprint of a Put of rows that are known by id.
+func putPrint(name, id string, src *Source) string {
+	return printOf("put", name, id, src.columns(), src.IDColumn, nil)
 }
 
 // changeRowsOnce makes a change by rows unless one was made under its idempotency key, whose answer it returns then. Requests under one key

@@ -26,12 +26,16 @@ from thresher._arguments import (
     whole,
 )
 from thresher._arrays import Vectors
+from thresher._certified import _package
 from thresher._devices import depth
 from thresher._knn import as_index
 from thresher._limits import former, reach, renamed
 from thresher._progress import Progress
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
     from scipy.sparse import coo_matrix, csr_matrix
 
 __all__ = ["MetricWarning", "Pairs", "knn_graph", "neighbours", "pairs"]
@@ -254,6 +258,42 @@ class Pairs:
     def matrix(self) -> coo_matrix:
         """Return the pairs as a sparse matrix of scipy."""
         return _scipy_sparse("matrix").coo_matrix((self.scores, (self.a, self.b)), shape=self.shape)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return a table of pandas with a row for each pair, in their order.
+
+        Its columns are ``a`` and ``b``, row numbers, ``score`` and ``score64``.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        return _package("pandas", "to_pandas").DataFrame(self._columns())
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return the table of `to_pandas` as one of polars.
+
+        Raises
+        ------
+        ImportError
+            If polars is not installed.
+        """
+        return _package("polars", "to_polars").DataFrame(self._columns())
+
+    def to_arrow(self) -> pa.Table:
+        """Return the table of `to_pandas` as one of Arrow.
+
+        Raises
+        ------
+        ImportError
+            If pyarrow is not installed.
+        """
+        return _package("pyarrow", "to_arrow").table(self._columns())
+
+    def _columns(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the columns of the table of pairs."""
+        return {"a": self.a, "b": self.b, "score": self.scores, "score64": self.scores64}
 
     def components(self) -> npt.NDArray[np.int64]:
         """Return for each row the least row that pairs connect it with, (n,).
