@@ -28,8 +28,10 @@ func Data() (limit, mapped int64, ok bool) {
 	if err := unix.Getrlimit(unix.RLIMIT_DATA, &l); err != nil || l.Cur > math.MaxInt64 {
 		return 0, 0, false
 	}
-	mapped, ok = statm(5)
-	return int64(l.Cur), mapped, ok
+	if mapped, ok = statm(5); !ok { // no Linux: what the runtime has is most of it
+		mapped = Taken()
+	}
+	return int64(l.Cur), mapped, true
 }
 
 // freeData returns the private memory that the process may still use: what it may map, and what the heap has mapped and does not use.

@@ -239,6 +239,9 @@ func (c *Catalog) Append(ctx context.Context, name string, src Source, key strin
 	if err := c.refuseEarly(ctx, name, key, may); err != nil {
 		return Info{}, err
 	}
+	if known, err := c.knows(name, key); err != nil || known {
+		return c.answeredBefore(ctx, name, key, &src, func(id string) string { return appendPrint(name, id, &src) })
+	}
 	v, err := c.changingVersion(ctx, name, key)
 	if err != nil {
 		return Info{}, err
@@ -258,7 +261,7 @@ func (c *Catalog) Append(ctx context.Context, name string, src Source, key strin
 	if err != nil {
 		return Info{}, err
 	}
-	fingerprint := printOf("append", name, s.id, src.columns(), src.IDColumn, nil)
+	fingerprint := appendPrint(name, s.id, &src)
 	return c.changeOnce(ctx, name, key, fingerprint, func(from *Version) (Info, error) {
 		if from.Changes() {
 			return Info{}, c.overtaken(name, from.o.change.Version)

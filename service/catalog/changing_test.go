@@ -424,21 +424,24 @@ func TestPinOfWhatChanges(t *testing.T) {
 	}
 }
 
-// TestKeyOfAChangeByRows: a request that is repeated under its key is answered with what the first did, also once the collection was deleted,
-// and another is refused.
+// TestKeyOfAChangeByRows: a request that is repeated under its key is answered with what the first did, also once the collection was deleted
+// and once another of other dimensions has its name, and another is refused.
 func TestKeyOfAChangeByRows(t *testing.T) {
 	f, ctx := newFolder(t, Options{Place: placer(t)}), context.Background()
 	f.ready(f.c.Create(ctx, "a", rowsOf(0, 10, 4, nil), CreateOptions{Metric: "ip"}, ""))
 	one, two := uint64(1), uint64(2)
 	var first [4]Info
 	uploaded := func(row string) Source { return Source{Body: strings.NewReader(`{"id":3,"vector":` + row + "}\n")} }
-	for again := range 3 {
-		if again == 2 {
+	for again := range 4 {
+		switch again {
+		case 2:
 			if err := f.c.Delete("a"); err != nil {
 				t.Fatal(err)
 			}
 			f.close()
 			f.open()
+		case 3:
+			f.ready(f.c.Create(ctx, "a", rowsOf(0, 10, 6, nil), CreateOptions{Metric: "ip"}, ""))
 		}
 		for n, do := range []func() (Info, error){
 			func() (Info, error) { return f.c.Put(OnlyOn(ctx, 1, nil), "a", rowsOf(0, 1, 4, ints(5)), "k1") },
@@ -466,6 +469,12 @@ func TestKeyOfAChangeByRows(t *testing.T) {
 		if kindOf(err) != problem.KeyReused {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	if _, err := f.c.Put(ctx, "a", rowsOf(0, 1, 4, ints(5)), "k5"); kindOf(err) != problem.WrongDimension {
+		t.Error("a key that is new:", err)
+	}
+	if err := f.c.Delete("a"); err != nil {
+		t.Fatal(err)
 	}
 	if _, err := f.c.Put(ctx, "a", rowsOf(0, 1, 4, ints(5)), "k5"); kindOf(err) != problem.UnknownCollection {
 		t.Error("a key that is new:", err)

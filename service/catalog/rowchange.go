@@ -14,11 +14,11 @@ func (c *Catalog) Put(ctx context.Context, name string, src Source, key string) 
 	if err := c.refuseEarly(ctx, name, key, func(e *entry) error { return mayWrite(name, e) }); err != nil {
 		return Info{}, err
 	}
+	if known, err := c.knows(name, key); err != nil || known {
+		return c.answeredBefore(ctx, name, key, &src, func(id string) string { return putPrint(name, id, &src) })
+	}
 	v, err := c.settled(ctx, name, key)
 	if err != nil {
-		if key != "" && c.lacks(name) {
-			return c.putBefore(ctx, name, &src, key)
-		}
 		return Info{}, err
 	}
 	defer v.Release()
@@ -49,30 +49,34 @@ func (c *Catalog) Put(ctx context.Context, name string, src Source, key string) 
 	})
 }
 
-// lacks reports whether there is no collection of a name.
-func (c *Catalog) lacks(name string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.entries[name] == nil
-}
-
-// putBefore answers a Put to a collection that was deleted since the Put under the same key as that one was answered.
-func (c *Catalog) putBefore(ctx context.Context, name string, src *Source, key string) (Info, error) {
-	s, err := c.stage(ctx, newBase(name), src, nil, false)
+// answeredBefore answers a change of a collection by the rows of src, of which something was made under its key: as then if it was the same, whatever
+// has become of the collection since, so that the rows are not compared with it. print is the fingerprint of the change by rows that are known by id.
+func (c *Catalog) answeredBefore(ctx context.Context, name, key string, src *Source, print func(id string) string) (Info, error) {
+	s, err := c.stage(ctx, newBase(name), src, c.coordinates(name), false)
 	defer s.discard()
-	if err != nil {
+	if err != nil && (src.Rows != nil || src.Rows64 != nil || s.id == "") { // else the rows only do not fit the collection as it is now
 		return Info{}, err
 	}
-	i, found, err := c.findByKey(name, key, putPrint(name, s.id, src))
-	if err == nil && !found {
+	i, found, other := c.findByKey(name, key, print(s.id))
+	switch {
+	case other != nil:
+		return Info{}, other
+	case !found && err == nil: // its time has ended meanwhile
 		err = unknown(name)
+	case found:
+		return i, nil
 	}
-	return i, err
+	return Info{}, err
 }
 
 // putPrint is the fingerprint of a Put of rows that are known by id.
 func putPrint(name, id string, src *Source) string {
 	return printOf("put", name, id, src.columns(), src.IDColumn, nil)
+}
+
+// appendPrint is putPrint of an Append.
+func appendPrint(name, id string, src *Source) string {
+	return printOf("append", name, id, src.columns(), src.IDColumn, nil)
 }
 
 // changeRowsOnce makes a change by rows unless one was made under its idempotency key, whose answer it returns then. Requests under one key

@@ -397,7 +397,7 @@ func (c *Catalog) rowsToAppend(ctx context.Context, v *Version, src *Source, bas
 // appendRows writes new rows to a version that changes, or becomes one that does: ids that are there are refused, and rows without ids get the
 // integers after the greatest that was ever used.
 func (c *Catalog) appendRows(ctx context.Context, v *Version, src *Source, rows *newRows, key string) (Info, error) {
-	fingerprint := printOf("append", v.o.name, rows.id, src.columns(), src.IDColumn, nil)
+	fingerprint := appendPrint(v.o.name, rows.id, src)
 	return c.changeRowsOnce(ctx, v.o.name, key, fingerprint, func() (Info, error) {
 		if !v.Changes() {
 			if err := c.isAt(v.o.name, wanted(ctx)); err != nil {
