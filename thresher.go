@@ -200,7 +200,7 @@ func openFound(ctx context.Context, name string, found *fetch.Set, o Options) (*
 	shown := fetch.Shown(name)
 	switch {
 	case found.Files == nil:
-		return nil, fmt.Errorf("%s: is a folder of vectors that change, which Open does not read", shown)
+		return nil, fmt.Errorf("%s: %w", shown, dataset.Changing(shown))
 	case found.Path != "" && strings.HasSuffix(found.Path, collectionSuffix):
 		return openPrepared(ctx, found.Path, o)
 	}

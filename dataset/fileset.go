@@ -3,12 +3,14 @@ package dataset
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -131,6 +133,9 @@ func matchedFiles(pattern string) (all []string, err error) {
 
 // filesIn returns the files in a folder and in its folders.
 func filesIn(folder string) (all []string, err error) {
+	if changes(folder) {
+		return nil, Changing(folder)
+	}
 	err = filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -162,6 +167,24 @@ func filesIn(folder string) (all []string, err error) {
 	}
 	slices.SortFunc(all, comparePaths)
 	return all, nil
+}
+
+// changes reports whether path is a folder of package segments/folder: its manifest is there, and a log or a segment.
+func changes(path string) bool {
+	if _, err := os.Stat(filepath.Join(path, "manifest.json")); err != nil {
+		return false
+	}
+	entries, err := os.ReadDir(path)
+	return err == nil && slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		number, kind, _ := strings.Cut(e.Name(), ".")
+		_, err := strconv.ParseUint(number, 10, 64)
+		return err == nil && (kind == "log" || kind == "thresher")
+	})
+}
+
+// Changing is the error of a folder of vectors that change where files of vectors are read.
+func Changing(name string) error {
+	return fmt.Errorf("is a folder of vectors that change, which the commands of thresher read as it is; elsewhere one file of them is opened: thresher build --vectors %s --metric NAME --columns all --out %s.thresher makes it", name, path.Base(filepath.ToSlash(name)))
 }
 
 var (

@@ -65,7 +65,7 @@ func TestFindFiles(t *testing.T) {
 }
 
 func TestRefusedFiles(t *testing.T) {
-	inFolder(t, named("a.npy", "b.npy", "c.fvecs", "mixed/a.npy", "mixed/README.md", "two/a.npy", "two/b.csv", "built/a.npy", "built/a.thresher", "aside/_SUCCESS", "zipped/a.csv", "zipped/b.csv.gz"))
+	inFolder(t, named("a.npy", "b.npy", "c.fvecs", "mixed/a.npy", "mixed/README.md", "two/a.npy", "two/b.csv", "built/a.npy", "built/a.thresher", "aside/_SUCCESS", "zipped/a.csv", "zipped/b.csv.gz", "shop/3.log", "shop/manifest.json", "other/3.log", "other/a.npy"))
 	for name, c := range map[string]struct{ file, want string }{
 		"a.npy,":           {"a.npy,", "between commas is empty"},
 		"a.npy,-":          {"a.npy,-", "standard input cannot be one of several"},
@@ -76,6 +76,9 @@ func TestRefusedFiles(t *testing.T) {
 		"two":              {"two/b.csv", "two/a.npy is npy: files that are read as one have one format"},
 		"mixed":            {"mixed/README.md", "is of no format of vectors"},
 		"built":            {"built/a.thresher", "is a prepared collection, in a folder whose files are read as one collection of vectors; prepared collections are searched one by one"},
+		"shop":             {"shop", "thresher build --vectors shop --metric NAME --columns all --out shop.thresher makes it"},
+		"shop/":            {"shop/", "--out shop.thresher"},
+		"other":            {"other/3.log", "is of no format of vectors"},
 		"aside":            {"aside", "has no files of vectors"},
 		"x*.npy":           {"x*.npy", "no file matches"},
 		"a.npy,x*.npy":     {"x*.npy", "no file matches"},

@@ -2,13 +2,35 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/spf13/pflag"
 
 	"thresher/batch"
 	"thresher/columns"
 	"thresher/dataset"
 )
+
+// filterFlags say which vectors answers may have: those of all queries, or of each by itself.
+type filterFlags struct {
+	filter       rowFilter
+	filterColumn string // "" without a filter for each query
+}
+
+func (f *filterFlags) add(fs *pflag.FlagSet) {
+	f.filter.add(fs)
+	fs.StringVar(&f.filterColumn, "filter-column", "", "in place of --filter: `column` of the queries with an expression as of --filter for each (.parquet, .arrow, .csv, .jsonl); null allows all vectors")
+}
+
+// parseFilters checks and parses them.
+func (f *filterFlags) parseFilters() error {
+	if f.filterColumn != "" && f.filter.text != "" {
+		return errors.New("--filter is the filter of all queries, and --filter-column has one for each; name one of them")
+	}
+	return f.filter.parse()
+}
 
 // queryFilters say of each query which vectors its answer may have: by an expression in a column of the queries' file.
 type queryFilters struct {
@@ -22,7 +44,7 @@ type queryFilters struct {
 	size    int                      // of the lists
 }
 
-// maxAllowed is how many row numbers of lists are kept from one chunk to the next.
+// maxAllowed is how many row numbers of lists may be kept for queries that follow when another list is added.
 const maxAllowed = 1 << 26
 
 // openFilters reads the expressions of the queries' column of this name.
@@ -103,28 +125,36 @@ func (f *queryFilters) prepare(ctx context.Context, a *app, in input, column str
 
 // set sets the filters of queries, the first of which has this number.
 func (f *queryFilters) set(goals []batch.QueryGoal, first int64) (err error) {
+	for j := range goals {
+		if goals[j].Filter, err = f.of(first + int64(j)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// of returns the rows that the answer to a query may have, nil for all. They are shared, and not to be changed.
+func (f *queryFilters) of(query int64) ([]int64, error) {
+	row := int(query)
+	v := f.texts.Value(row)
+	if v.Kind == dataset.NullValue {
+		return nil, nil
+	}
+	if rows, known := f.allowed[v.Text]; known {
+		return rows, nil
+	}
+	rows, err := f.vectors.RowsFor(f.exprs[v.Text])
+	if err != nil {
+		return nil, f.located(row, err)
+	}
+	if rows == nil {
+		rows = []int64{} // nothing, and not everything
+	}
 	if f.size > maxAllowed {
 		clear(f.allowed)
 		f.size = 0
 	}
-	for j := range goals {
-		row := int(first) + j
-		v := f.texts.Value(row)
-		if v.Kind == dataset.NullValue {
-			continue
-		}
-		rows, known := f.allowed[v.Text]
-		if !known {
-			if rows, err = f.vectors.RowsFor(f.exprs[v.Text]); err != nil {
-				return f.located(row, err)
-			}
-			if rows == nil {
-				rows = []int64{} // nothing, and not everything
-			}
-			f.allowed[v.Text] = rows
-			f.size += len(rows)
-		}
-		goals[j].Filter = rows
-	}
-	return nil
+	f.allowed[v.Text] = rows
+	f.size += len(rows)
+	return rows, nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -64,6 +65,16 @@ func TestFilterColumn(t *testing.T) {
 		judge("recall", out, cli.ExitOK, "recall 1.0000")
 		judge("verify", unfiltered, cli.ExitWrong, "malformed 2")
 		judge("recall", unfiltered, cli.ExitOK, "recall 0.7500")
+		f := reportOf(t, append(in, "--ids", "id", "-k", "2", "--answers", out+","+unfiltered)...)
+		if a := f.Answers; a[0].Recall != 1 || a[1].Recall != .75 || len(a[1].Missed) == 0 {
+			t.Errorf("%s: report: %+v", name, a)
+		}
+		for seed := range 3 { // the filters are those of the queries drawn
+			f := reportOf(t, append(in, "--ids", "id", "-k", "2", "--answers", out, "--sample", "2", "--seed", strconv.Itoa(seed))...)
+			if f.Answers[0].Recall != 1 || f.Sampled != 2 {
+				t.Errorf("%s: report of a sample: %+v", name, f.Answers)
+			}
+		}
 	}
 }
 

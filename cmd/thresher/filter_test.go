@@ -134,7 +134,7 @@ func TestFilterErrors(t *testing.T) {
 func TestEmptyLimits(t *testing.T) {
 	for flag, verbs := range map[string]string{
 		"filter":        "search,truth,certify,recall,verify,report,graph,pairs,rows delete,job submit q.npy",
-		"filter-column": "search,truth,certify,job submit q.npy",
+		"filter-column": "search,truth,certify,recall,verify,report,job submit q.npy",
 		"exclude":       "search,truth,certify,recall,verify,job submit q.npy",
 		"by":            "join",
 	} {

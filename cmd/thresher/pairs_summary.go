@@ -85,7 +85,7 @@ func (s *pairsSummary) print(a *app) error {
 		t.Row("components", fmt.Sprintf("%d, the largest of %d rows; %d rows remain if one of each is kept, %d go", c.Count, c.Largest, c.Count, c.Surplus))
 	}
 	t.Row("speed", fmt.Sprintf("%.0f rows/s on %s", float64(s.Rows)/max(s.SearchSeconds, 1e-9), (&summary{Threads: s.Threads, Backend: s.Backend}).computing()))
-	t.Row("read", fmt.Sprintf("%s, %d rows scored in full", describeRead(s.Saving, "what comparing each pair once reads"), s.RowsScored))
+	t.Row("read", fmt.Sprintf("%s of what comparing each pair once reads, %d rows scored in full", percentRead(s.Saving), s.RowsScored))
 	t.Row("method", s.Method)
 	t.Row("guarantee", s.Promise)
 	t.Row("time", fmt.Sprintf("load %s, build %s, search %s, write %s", seconds(s.LoadSeconds), seconds(s.BuildSeconds), seconds(s.SearchSeconds), seconds(s.WriteSeconds)))

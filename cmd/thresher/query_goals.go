@@ -20,15 +20,13 @@ type goalFlags struct {
 	exclude, zeros                      string
 	integers                            string
 	kColumn, floorColumn, ceilingColumn string
-	filter                              rowFilter
-	filterColumn                        string // "" without a filter for each query
+	filterFlags
 	scoreLimits
 }
 
 func (f *goalFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.exclude, "exclude", "", "`file` of the vectors that each query may not return, a list a query ("+endingsOf(dataset.ListsRead)+"; .npz is a sparse matrix of scipy); - is standard input")
-	f.filter.add(fs)
-	fs.StringVar(&f.filterColumn, "filter-column", "", "in place of --filter: `column` of the queries with an expression as of --filter for each (.parquet, .arrow, .csv, .jsonl); null allows all vectors")
+	f.filterFlags.add(fs)
 	fs.StringVar(&f.zeros, "zeros", "", "whether a zero that the sparse matrix of --exclude stores excludes its vector: `keep or drop`; without it such a zero is an error")
 	fs.StringVar(&f.integers, "integers", "", "what integers in answers and in --exclude are where the vectors have ids: `rows` or ids (default: ids with --ids; else whichever the stated scores fit)")
 	fs.StringVar(&f.kColumn, "k-column", "", "`column` of the queries with the k of each ("+endingsOf(dataset.ColumnsRead)+"; an array of .npz); null is -k")
@@ -36,14 +34,6 @@ func (f *goalFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.ceilingColumn, "max-score-column", "", "`column` of the queries with the greatest score of each, for hard negatives; null is no limit")
 	fs.StringVar(&f.floorColumn, "max-distance-column", "", "with --metric l2, in the place of --min-score-column: `column` of the queries with the greatest squared distance of each; null is no limit")
 	fs.StringVar(&f.ceilingColumn, "min-distance-column", "", "with --metric l2, in the place of --max-score-column: `column` of the queries with the least squared distance of each; null is no limit")
-}
-
-// parseFilters checks and parses what says which vectors answers may have.
-func (f *goalFlags) parseFilters() error {
-	if f.filterColumn != "" && f.filter.text != "" {
-		return errors.New("--filter is the filter of all queries, and --filter-column has one for each; name one of them")
-	}
-	return f.filter.parse()
 }
 
 // ranged reports whether queries ask for atoms that reach a least score.

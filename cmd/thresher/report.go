@@ -30,7 +30,7 @@ type reportFlags struct {
 	out         string
 	force, json bool
 	dtype       dtypeFlag
-	filter      rowFilter
+	filterFlags
 
 	width, height, depth int // of --pixels; 0 without
 }
@@ -56,6 +56,8 @@ stand beside the neighbours; a text that names an image file (.png, .jpg, .gif, 
 the folder of the vectors, is shown as the image. --pixels 28x28 shows the vectors themselves
 as pictures: rows of grey values, or of red, green and blue with 32x32x3.
 
+--filter and --filter-column say which vectors answers may have, as of search; others in answers do not count.
+
 Without --answers the page is about the search alone.`,
 		Example: `  thresher report --vectors A.npy --queries Q.npy --metric cosine --answers hnsw.npz,ivf.npz --out report.html
   thresher report --vectors train.npy --queries test.npy --metric l2 --answers theirs.npy --pixels 28x28 --out digits.html
@@ -67,7 +69,7 @@ Without --answers the page is about the search alone.`,
 	f.vectorFlags.add(fs)
 	a.reading.add(fs)
 	f.dtype.add(fs)
-	f.filter.add(fs)
+	f.filterFlags.add(fs)
 	fs.StringVar(&f.ids, "ids", "", "`column` of the vectors' ids (default: the column id, if there is one)")
 	fs.StringVar(&f.integers, "integers", "", "what integers in answers are where the vectors have ids: `rows` or ids (default: ids with --ids; else whichever the stated scores fit)")
 	fs.StringSliceVar(&f.answers, "answers", nil, "`files` of answers ("+endingsOf(dataset.AnswersRead)+", .json), separated by commas")

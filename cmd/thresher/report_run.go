@@ -34,7 +34,7 @@ func (a *app) runReport(ctx context.Context, f *reportFlags) (err error) {
 	if err := f.check(); err != nil {
 		return err
 	}
-	if err := f.filter.parse(); err != nil {
+	if err := f.parseFilters(); err != nil {
 		return err
 	}
 	r := &reportRun{app: a, flags: f, method: a.certainMethod()}
@@ -45,7 +45,7 @@ func (a *app) runReport(ctx context.Context, f *reportFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	if r.judged, err = a.openJudged(ctx, &f.vectorFlags, vectors, f.ids, "", f.beside()); err != nil {
+	if r.judged, err = a.openJudged(ctx, &f.vectorFlags, vectors, f.ids, f.filterColumn, f.beside()); err != nil {
 		return err
 	}
 	defer r.close()
@@ -112,6 +112,11 @@ func (r *reportRun) prepare(ctx context.Context) (err error) {
 	}
 	r.engine, err = r.openEngine(ctx, r.vectors, r.layout, demand{method: r.method, k: r.k, queries: m, joins: true, dtype: r.flags.dtype.Elem}, func(a *atoms) (batch.Request, error) {
 		var err error
+		if r.filters != nil {
+			if err := r.filters.prepare(ctx, r.app, r.vectors, r.flags.atomsColumn, a.columns, a.N); err != nil {
+				return batch.Request{}, err
+			}
+		}
 		r.filter, err = r.flags.filter.rows(ctx, r.app, r.vectors, r.flags.atomsColumn, a.columns, a.N)
 		return batch.Request{K: r.k, Method: r.method, Delta: r.Config.Delta, Filter: r.filter}, err
 	})
@@ -137,6 +142,9 @@ func (r *reportRun) draw(ctx context.Context) error {
 	r.sample = &report.Sample{Atoms: a.block, Request: batch.Request{
 		Stored: !a.Float64(), K: r.k, Method: r.method, Delta: r.Config.Delta, ExcludeSelf: r.flags.excludeSelf, Filter: r.filter,
 	}}
+	if r.filters != nil {
+		r.sample.Filter = r.filters.of
+	}
 	d := &drawnQueries{
 		app: r.app, source: newQueryChunks(r.queries, r.rows, r.Config.Chunk).forAtoms(a), doing: "reading queries",
 		atoms: r.vectors, answers: r.queries, total: r.total, sample: r.flags.sample,

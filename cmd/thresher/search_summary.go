@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -181,13 +182,22 @@ func (s *summary) read() string {
 	return describeRead(s.Saving, "the data")
 }
 
-// describeRead words what part of the coordinates of something was read, of which saving is the inverse. It is more than
-// 100% where looks at codes left most rows to be scored in full.
+// describeRead words what part of the coordinates of something was read, of which saving is the inverse, and why if it is
+// more than all: blocks have rows that were not asked for, and what a look, or a scan in float32, keeps is scored from rows.
 func describeRead(saving float64, of string) string {
-	if percent := 100 / saving; percent < 10 {
-		return fmt.Sprintf("%.2g%% of %s", percent, of)
+	text := percentRead(saving) + " of " + of
+	if math.Round(100/saving) > 100 {
+		text += " (more than all: rows are read in blocks, and those kept again)"
 	}
-	return fmt.Sprintf("%.0f%% of %s", 100/saving, of)
+	return text
+}
+
+// percentRead is the inverse of a saving in percent.
+func percentRead(saving float64) string {
+	if percent := 100 / saving; percent < 10 {
+		return fmt.Sprintf("%.2g%%", percent)
+	}
+	return fmt.Sprintf("%.0f%%", 100/saving)
 }
 
 func (s *summary) counted() string {

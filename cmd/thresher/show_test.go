@@ -173,3 +173,12 @@ func TestReadInWords(t *testing.T) {
 		}
 	}
 }
+
+// TestMoreThanAll: a share above 100% is explained, and one that is printed as 100% is not.
+func TestMoreThanAll(t *testing.T) {
+	for percent, want := range map[float64]string{6.84: "6.8% of it", 99.6: "100% of it", 100.4: "100% of it", 101: "101% of it (more than all: rows are read in blocks, and those kept again)"} {
+		if got := describeRead(100/percent, "it"); got != want {
+			t.Errorf("%g: %s, want %s", percent, got, want)
+		}
+	}
+}

@@ -92,14 +92,15 @@ func (shades) Colors() []color.Color {
 	return all
 }
 
-// short cuts long names.
+// short cuts long names in the middle, because the first and the last letters of names differ most often.
 func short(name string) string {
 	const most = 22
 	letters := []rune(strings.ToValidUTF8(name, "?"))
 	if len(letters) <= most {
 		return string(letters)
 	}
-	return string(letters[:most-2]) + ".."
+	const kept = (most - 2) / 2
+	return string(letters[:kept]) + ".." + string(letters[len(letters)-kept:])
 }
 
 // draw fills a canvas. Rows have the names of their arms beside them, and columns below if all names fit there, else numbers
@@ -143,7 +144,11 @@ func (g *Grid) draw(canvas draw.Canvas) error {
 	}
 	p.X.Tick.Marker, p.Y.Tick.Marker = across, down
 	p.Title.Text = wrapped(p.Title.TextStyle, g.Title, width)
-	p.X.Label.Text = wrapped(p.X.Label.TextStyle, "blue: the row wins, orange: the column; below the share: duels", cell*vg.Length(k))
+	note := "blue: the row wins, orange: the column"
+	if k <= maxWritten {
+		note += "; below the share: duels"
+	}
+	p.X.Label.Text = wrapped(p.X.Label.TextStyle, note, cell*vg.Length(k))
 	cells := plotter.NewHeatMap(g, shades{})
 	cells.Min, cells.Max, cells.NaN = 0, 1, color.NRGBA{225, 225, 225, 255}
 	p.Add(cells)

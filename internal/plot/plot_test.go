@@ -163,6 +163,28 @@ func TestWriteGrid(t *testing.T) {
 			t.Errorf("the drawing has no %s", want)
 		}
 	}
+	// Of long names the ends are kept, too; the note speaks of numbers only where cells have some.
+	const prefix = "the same long beginning of "
+	for k, written := range map[int]bool{2: true, maxWritten: true, maxWritten + 1: false} {
+		g := Grid{Wins: make([][]int64, k)}
+		for i := range k {
+			g.Names, g.Wins[i] = append(g.Names, prefix+strconv.Itoa(100+i)), make([]int64, k)
+		}
+		if err := WriteGrid(file, g); err != nil {
+			t.Fatal(err)
+		}
+		if text, err = os.ReadFile(file); err != nil {
+			t.Fatal(err)
+		}
+		if got := bytes.Contains(text, []byte("duels")); got != written {
+			t.Errorf("%d arms: the note speaks of duels: %t", k, got)
+		}
+		for i := range k {
+			if !bytes.Contains(text, []byte("the same l..ing of "+strconv.Itoa(100+i))) {
+				t.Errorf("%d arms: arm %d cannot be told from others", k, i)
+			}
+		}
+	}
 	for _, bad := range []Grid{{}, {Names: g.Names, Wins: [][]int64{{0, 1}}}, {Names: g.Names, Wins: [][]int64{{0, 1}, {0}}}, {Names: g.Names, Wins: [][]int64{{0, -1}, {0, 0}}}} {
 		if err := WriteGrid(file, bad); err == nil {
 			t.Errorf("%+v is drawn", bad)

@@ -61,7 +61,11 @@ func (s *Sample) parts(of *StatedAnswers) tasks.Parts {
 	return func(yield func(*tasks.Part, error) bool) {
 		for lo := 0; lo < len(s.found); lo += maxPart {
 			hi := min(lo+maxPart, len(s.found))
-			req := s.part(lo, hi)
+			req, err := s.part(lo, hi)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
 			req.K = of.K
 			p := &tasks.Part{Request: &req, Stated: of.Results[lo:hi]}
 			for _, best := range s.found[lo:hi] {

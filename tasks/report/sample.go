@@ -13,7 +13,10 @@ type Sample struct {
 	// Numbers are those of the queries in the file, ascending, and IDs their ids there, nil without.
 	Numbers []int64
 	IDs     []string
-	found   []batch.Answer // by Search, one a query
+	// Filter returns the rows that the answer to the query of a number may have, nil for all; nil if Request says it. It is
+	// asked for a part at a time, so that not all lists are in memory.
+	Filter func(number int64) ([]int64, error)
+	found  []batch.Answer // by Search, one a query
 }
 
 // Add adds the queries of a part, and copies them.
@@ -30,7 +33,7 @@ func (s *Sample) Add(part *batch.Request, numbers []int64, ids []string) {
 func (s *Sample) certificate(j int) *batch.Certificate { return &s.found[j].Certificate }
 
 // part returns the request for the queries from lo to hi of the sample.
-func (s *Sample) part(lo, hi int) batch.Request {
+func (s *Sample) part(lo, hi int) (batch.Request, error) {
 	req, dim := s.Request, s.Atoms.Dim
 	if req.Queries != nil {
 		req.Queries = req.Queries[lo*dim : hi*dim]
@@ -45,7 +48,17 @@ func (s *Sample) part(lo, hi int) batch.Request {
 		req.Selves = req.Selves[lo:hi]
 	}
 	req.Part = true
-	return req
+	if s.Filter == nil {
+		return req, nil
+	}
+	req.Goals = make([]batch.QueryGoal, hi-lo)
+	for j := range req.Goals {
+		var err error
+		if req.Goals[j].Filter, err = s.Filter(s.Numbers[lo+j]); err != nil {
+			return req, err
+		}
+	}
+	return req, nil
 }
 
 // scores are the search scores of rows for query j of the sample.

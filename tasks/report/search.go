@@ -26,7 +26,10 @@ func (s *Sample) Search(ctx context.Context, e tasks.Searcher, observe func(done
 	s.found = make([]batch.Answer, 0, m)
 	for lo := 0; lo < m; lo += maxPart {
 		hi := min(lo+maxPart, m)
-		req := s.part(lo, hi)
+		req, err := s.part(lo, hi)
+		if err != nil {
+			return nil, err
+		}
 		resp, err := e.Search(ctx, req)
 		if err != nil {
 			return nil, ofSample(err, lo)
