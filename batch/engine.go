@@ -65,7 +65,7 @@ func Open(ctx context.Context, c *collection.Collection, b backend.Backend, o *O
 		}
 	}
 	e.resident = r
-	if e.opt.Spare != nil {
+	if e.opt.Spare != nil && c.OnDisk() {
 		if spare := e.opt.Spare(c.Bytes()); spare > 0 && c.Bytes() > spare {
 			c.ReadAhead()
 		}

@@ -255,6 +255,9 @@ func (c *Collection) computeNormCaps() {
 	}
 }
 
+// OnDisk reports whether the vectors are mapped from a file.
+func (c *Collection) OnDisk() bool { return c.unmap != nil }
+
 // Bytes returns the memory a collection holds, codes and terms included.
 func (c *Collection) Bytes() int64 {
 	b := int64(len(c.Vectors.Bytes())) + int64(len(c.Order))*4 + int64(len(c.Norm))*4 + int64(len(c.RowSquares))*8 +

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
 
 	"thresher/backend"
 	"thresher/batch"
@@ -20,7 +19,7 @@ type question struct {
 	req     batch.Request // K and Delta are set, Queries are in float32; ids stand where an engine has row numbers
 	numbers []int         // of the queries in the caller's request; nil if these are all
 	m, k    int           // queries; vectors wanted, at most as many as there are; 0: all that reach the least score
-	sorted  []int64       // of Filter, each once
+	sorted  []int64       // of Filter, each once; nil without one
 	floors  bool          // the method drops vectors below a floor found elsewhere
 	delta   float64
 	parts   int // views that are searched
@@ -154,12 +153,22 @@ func (s *Snapshot) question(req *batch.Request, k int, numbers []int, m int) (*q
 	if err := checkList("exclude", -1, req.Exclude); err != nil {
 		return nil, err
 	}
-	if q.req.Filter != nil {
-		q.sorted = slices.Clone(q.req.Filter)
+	if q.sorted = q.req.Filter; !ascending(q.sorted) {
+		q.sorted = slices.Clone(q.sorted)
 		slices.Sort(q.sorted)
 		q.sorted = slices.Compact(q.sorted)
 	}
 	return q, nil
+}
+
+// ascending reports whether each id is greater than the one before.
+func ascending(ids []int64) bool {
+	for i := 1; i < len(ids); i++ {
+		if ids[i] <= ids[i-1] {
+			return false
+		}
+	}
+	return true
 }
 
 // checkList refuses negative ids. Others that are not there are ignored: they may have been deleted.
@@ -234,26 +243,43 @@ func (v *view) listed(ids []int64) (rows []int64) {
 	return rows
 }
 
-// rowsOf returns the rows of ascending ids that are there; never nil. It takes a logarithm of the rows between two ids, so that
-// neither few ids nor nearly all of them take long.
+// rowsOf returns the rows of ascending ids that are there; never nil. Where the segment's ids have gaps it takes a logarithm
+// of the rows between two ids, so that neither few ids nor nearly all of them take long.
 func (v *view) rowsOf(ids []int64) []int64 {
-	rows := []int64{}
-	from, end := 0, v.c.N
-	for _, id := range ids {
-		step := 1
-		for from+step < end && v.ID(from+step) < id {
-			step *= 2
+	if v.c.N == 0 {
+		return []int64{}
+	}
+	last := v.c.N - 1
+	start, _ := slices.BinarySearch(ids, v.ID(0))
+	stop, found := slices.BinarySearch(ids, v.ID(last))
+	if found {
+		stop++
+	}
+	ids = ids[min(start, stop):stop]
+	rows := make([]int64, 0, len(ids))
+	first, consecutive := v.consecutive()
+	for row, k := 0, 0; k < len(ids); k++ {
+		id, found := ids[k], true
+		if consecutive {
+			row = int(id - first)
+		} else {
+			row, found = v.rowFrom(row, id)
 		}
-		low := from + step/2
-		from = low + sort.Search(min(from+step, end)-low, func(i int) bool { return v.ID(low+i) >= id })
-		if from == end {
-			break
-		}
-		if v.ID(from) == id && v.has(from) {
-			rows = append(rows, int64(from))
+		if found && v.has(row) {
+			rows = append(rows, int64(row))
 		}
 	}
 	return rows
+}
+
+// rowFrom returns the first row from row on whose id is at least id, which the last one's is, and whether it is id.
+func (s *Segment) rowFrom(row int, id int64) (int, bool) {
+	end, last := row, len(s.ids)-1
+	for step := 1; end < last && s.ids[end] < id; step *= 2 {
+		row, end = end+1, min(end+step, last)
+	}
+	i, found := slices.BinarySearch(s.ids[row:end+1], id)
+	return row + i, found
 }
 
 // renumber replaces the number of a query in an error by that in the caller's request.

@@ -66,10 +66,19 @@ func (s *Segment) ID(row int) int64 {
 
 // Row returns the row that has an id, and whether one has.
 func (s *Segment) Row(id int64) (int, bool) {
-	if s.ids == nil {
-		return int(id), id >= 0 && id < int64(s.c.N)
+	if first, ok := s.consecutive(); ok {
+		return int(id - first), id >= first && id-first < int64(s.c.N)
 	}
 	return slices.BinarySearch(s.ids, id)
+}
+
+// consecutive returns the id of the first row, and whether every other is the next after that of the row before.
+func (s *Segment) consecutive() (first int64, ok bool) {
+	if s.ids == nil {
+		return 0, true
+	}
+	last := len(s.ids) - 1
+	return s.ids[0], s.ids[last]-s.ids[0] == int64(last)
 }
 
 // SetColumns gives the rows columns: of the fields of the Set that the segment is about to become part of.

@@ -131,7 +131,7 @@ type walk struct {
 	among    *Selection // that answers are from; nil: all
 	views    []*view
 	found    []finding // of each query
-	seen     int       // vectors of the segments that are joined
+	seen     int       // vectors that the first query may have, of the segments that are joined
 	warnings []string
 }
 
@@ -213,7 +213,9 @@ func (w *walk) visit(ctx context.Context, v *view) (*batch.Response, error) {
 
 // join takes in what one segment answered.
 func (w *walk) join(v *view, resp *batch.Response) {
-	w.seen += v.left()
+	if len(resp.Answers) > 0 { // of whose vectors the floors are the k-th best
+		w.seen += int(resp.Answers[0].Certificate.DensePulls) / w.s.set.dim
+	}
 	for j := range resp.Answers {
 		w.found[j].add(w.question, v, &resp.Answers[j])
 	}

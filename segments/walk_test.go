@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/internal/draws"
@@ -231,4 +233,102 @@ func TestCancelled(t *testing.T) {
 			t.Errorf("query %d: %+v", j, c)
 		}
 	}
+}
+
+// TestWalkGathers: where a filter allows few vectors anywhere, looks at each segment read the codes of these alone, and the
+// floor of the next segment is known to be of as many; answers are those of one block, bit for bit.
+func TestWalkGathers(t *testing.T) {
+	race.Skip(t, "TestSearchBesideWrites runs the same goroutines")
+	const n, dim, m = 12000, 128, 64
+	b := newBackend(t)
+	rows, queries := vectors.PowerLaw(draws.Rand(5), n, dim), vectors.PowerLaw(draws.Rand(6), m, dim)
+	o := Options{Collection: collection.Options{Metric: collection.Cosine, Seed: 3}, Backend: b}
+	s, held := grown(t, o, rows, dim, true, 9000, 3000)
+	defer s.Close()
+	whole := held.block(t, b, o.Collection)
+	defer whole.engine.Close()
+	var allowed []int64
+	for i, id := range held.ids() {
+		if i%16 == 0 {
+			allowed = append(allowed, id)
+		}
+	}
+	req := batch.Request{Queries: queries, K: 10, Method: batch.Certain, Plan: "64,rescore", Filter: allowed}
+	got := search(t, s, req)
+	same(t, got, whole.search(t, req))
+	now := s.Snapshot()
+	defer now.Release()
+	all := req
+	all.Filter, all.SearchScores = nil, true
+	selected, err := selectIDs(now, allowed).Search(context.Background(), all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, selected, got)
+	for _, searched := range []*batch.Response{got, selected} {
+		most := int64(len(allowed))*(32+64) + searched.Stats.RowsScored/m*dim
+		if read := searched.Stats.Pulls / m; read > most+dim {
+			t.Errorf("%d coordinates read of %d vectors, at most %d", read, len(allowed), most)
+		}
+	}
+	asked, _, err := now.questions(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	views, end, err := now.searched(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end()
+	w := &walk{question: asked[0], views: views, found: make([]finding, m)}
+	if err := w.run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if w.seen != len(allowed) {
+		t.Errorf("floors are said to be of %d vectors, %d are allowed", w.seen, len(allowed))
+	}
+}
+
+// TestRowsOf: rows are found of ids with gaps and without, deleted or not, as one by one.
+func TestRowsOf(t *testing.T) {
+	b := newBackend(t)
+	rapid.Check(t, func(r *rapid.T) {
+		ids := rapid.SliceOfNDistinct(rapid.Int64Range(0, 90), 1, 60, rapid.ID[int64]).Draw(r, "ids")
+		slices.Sort(ids)
+		if rapid.Bool().Draw(r, "consecutive") {
+			for i := range ids {
+				ids[i] = ids[0] + int64(i)
+			}
+		}
+		c, err := collection.Build(context.Background(), make([]float32, len(ids)), 1, &collection.Options{Metric: collection.InnerProduct, NoCodes: true})
+		if err != nil {
+			r.Fatal(err)
+		}
+		segment, err := New(context.Background(), c, ids, b, nil, 0, nil)
+		if err != nil {
+			r.Fatal(err)
+		}
+		defer segment.Close()
+		v := &view{Segment: segment}
+		if rapid.Bool().Draw(r, "deleted") {
+			v.live = segment.engine.Without(nil, []int{rapid.IntRange(0, len(ids)-1).Draw(r, "row")})
+		}
+		asked := rapid.SliceOfNDistinct(rapid.Int64Range(0, 99), 0, 60, rapid.ID[int64]).Draw(r, "asked")
+		slices.Sort(asked)
+		want := []int64{}
+		for _, id := range asked {
+			if row := slices.Index(ids, id); row >= 0 && v.has(row) {
+				want = append(want, int64(row))
+			}
+		}
+		if got := v.rowsOf(asked); got == nil || !slices.Equal(got, want) {
+			r.Fatalf("ids %v of %v: rows %v, want %v", asked, ids, got, want)
+		}
+		for row := range 100 {
+			got, found := segment.Row(int64(row))
+			if want := slices.Index(ids, int64(row)); found != (want >= 0) || found && got != want {
+				r.Fatalf("id %d of %v: row %d, %v, want %d", row, ids, got, found, want)
+			}
+		}
+	})
 }

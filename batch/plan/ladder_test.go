@@ -558,6 +558,9 @@ func plainCost(p *problem, stages []int, mixed, gather, certain bool, source bac
 	}
 	if own {
 		total += .2 * c.Visit * (total - before) / c.List
+		if p.panels >= 32 { // what is selected of the sample
+			total += .1 * c.Visit * 64 * float64(max(8, min(64, p.panels/32)))
+		}
 	} else if p.k > 0 {
 		total += entering*scored + 7*c.Visit*math.Max(0, entering-float64(p.k))
 	}

@@ -29,7 +29,7 @@ func (p *pursuing) pursue(ctx context.Context) error {
 	defer bar.Done()
 	src := newQueryChunks(p.in.signals, p.reader, p.Config.Chunk).forAtoms(p.engine.atoms)
 	src.chunk = max(1, min(src.chunk, int(chunkBytes/p.pursuit.SignalBytes())))
-	if err := cli.NeedMemory(fmt.Sprintf("%d terms of each of %d signals", p.flags.terms, src.chunk), termBytes*float64(src.chunk)*float64(p.flags.terms)); err != nil {
+	if err := p.boundMemory(src); err != nil {
 		return err
 	}
 	if p.flags.out == cli.Stdio {
@@ -55,6 +55,31 @@ func (p *pursuing) pursue(ctx context.Context) error {
 
 // termBytes is the memory of a term, while those of a chunk are added to the log.
 const termBytes = 4 * dataset.TermBytes
+
+// boundMemory chooses how many signals are pursued together, at most src.chunk: so many that half of what is free is left to their searches,
+// or what one takes at most. It refuses terms that do not fit, and signals of which one, with its search, does not.
+func (p *pursuing) boundMemory(src *queryChunks) error {
+	if err := cli.NeedMemory(fmt.Sprintf("%d terms of each of %d signals", p.flags.terms, src.chunk), termBytes*float64(src.chunk)*float64(p.flags.terms)); err != nil {
+		return err
+	}
+	free := cli.SpareMemory()
+	if free == 0 {
+		return nil
+	}
+	one, err := p.engine.Footprint(p.options.Request(), 1)
+	if err != nil {
+		return p.located(err, 0)
+	}
+	each := p.pursuit.SignalBytes() + 2*one.Answers + termBytes*int64(p.flags.terms) // of both directions
+	if err := cli.NeedMemory("a signal with a search for it", float64(each+one.Expected())); err != nil {
+		return err
+	}
+	src.chunk = int(max(1, min(int64(src.chunk), max(free/2, free-one.Bytes())/each)))
+	if int64(src.chunk)*each+one.Bytes() > free/2 {
+		cli.GrowHeapBy(free)
+	}
+	return nil
+}
 
 // stream writes the terms as JSON lines to stdout, without durable progress.
 func (p *pursuing) stream(ctx context.Context, src *queryChunks, observe func(done int64)) error {

@@ -375,7 +375,7 @@ func TestInterruptedChunkIsNotKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	s := &search{app: &app{App: &cli.App{}}, flags: &searchFlags{out: cli.Stdio}, engine: &engine{Engine: e}, atoms: atomsOf(c),
+	s := &search{app: &app{App: &cli.App{}}, flags: &searchFlags{out: cli.Stdio}, engine: &engine{Engine: e, atoms: atomsOf(c)}, atoms: atomsOf(c),
 		request: batch.Request{K: 3}, out: &answerFiles{out: cli.Stdio, form: dataset.AnswersForm{Format: dataset.JSONL, Lines: true}}}
 	queries := gaussian(2, 5*64)
 	if _, _, err := s.chunk(ctx, queryRows{values: queries}, 0, nil); err != nil {
