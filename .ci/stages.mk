@@ -1,15 +1,14 @@
 # stages.mk: `make ci`, which every change must pass, and `make nightly`, which looks further. A stage is a target of the
 # same name, which a person can run alone. .ci/stage runs it with a time limit, several times what it takes on two cores,
 # keeps what it says in build/ci and prints it; in the end a table says what each took. Two stages run at a time, in the
-# order of the lists, and beside them one of those that wait; after a failure no other begins.
+# order of the lists, and beside them one of those that wait; after a failure no other of the same kind begins.
 
 STAGES_AT_ONCE ?= 2
 
 # The first build what others need, or are cheap and fail often.
 CI_FIRST = packages modules vet emu lint
-AND_WAITING = $$(($(STAGES_AT_ONCE) + 1))
 # These wait, for package indexes, browsers, processes that start and clocks, longer than they compute.
-CI_WAITING = service-faults test-engines e2e test-deploy
+CI_WAITING = e2e test-engines service-faults test-deploy
 CI = race test test-cuda test-python test-modules gpu-rehearsal test-python-cuda test-kernels test-arm64 docker wheel-cuda lint-cuda deadcode \
   vet-elsewhere check-generated bench-peers-small bench-host test-scripts reports demo
 
@@ -47,11 +46,15 @@ LIMIT_engines-killed = 1800
 
 # A stage vets all of what go test would vet a part of again. Most files of the packages that pip installs are never imported;
 # those that are, Python compiles then.
-.PHONY: ci nightly packages modules test-scripts docker selftest test-kernels kernel-sets test-arm64 test-drawn service-faults demo reports
+.PHONY: ci waiting computing nightly packages modules test-scripts docker selftest test-kernels kernel-sets test-arm64 test-drawn service-faults demo reports
 ci: ## what every change must pass, below twenty minutes on two cores; logs and times of its stages in build/ci
 	@.ci/stage --begin
-	@export GOFLAGS="$$GOFLAGS -vet=off" PIP_COMPILE=0; { $(MAKE) --no-print-directory -j $(AND_WAITING) $(CI_FIRST:%=stage-%) && \
-	  $(MAKE) --no-print-directory -j $(AND_WAITING) IN_TURN="$(CI_WAITING)" $(CI_WAITING:%=stage-%) $(CI:%=stage-%); }; code=$$?; .ci/stage --times; exit $$code
+	@export GOFLAGS="$$GOFLAGS -vet=off" PIP_COMPILE=0; { $(MAKE) --no-print-directory -j $(STAGES_AT_ONCE) $(CI_FIRST:%=stage-%) && \
+	  $(MAKE) --no-print-directory -j 2 waiting computing; }; code=$$?; .ci/stage --times; exit $$code
+waiting:
+	@$(MAKE) --no-print-directory -j 1 $(CI_WAITING:%=stage-%)
+computing:
+	@$(MAKE) --no-print-directory -j $(STAGES_AT_ONCE) $(CI:%=stage-%)
 
 # One seed for the whole night, printed; with it `make test-drawn THRESHER_DRAWS=N` and other stages draw the same again.
 NIGHT = $(or $(THRESHER_DRAWS),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
@@ -62,10 +65,6 @@ nightly: ## hours: new draws, other schedules of the emulator, deliberate faults
 	@{ $(MAKE) --no-print-directory -j $(STAGES_AT_ONCE) $(NIGHTLY_FIRST:%=stage-%) && \
 	  THRESHER_DRAWS=$(NIGHT) $(MAKE) --no-print-directory -k -j $(STAGES_AT_ONCE) $(NIGHTLY:%=stage-%); }; \
 	code=$$?; .ci/stage --times; echo "drawn from THRESHER_DRAWS=$(NIGHT)"; exit $$code
-
-# Each stage of IN_TURN begins when the one before it has ended.
-before :=
-$(foreach stage,$(IN_TURN),$(if $(before),$(eval stage-$(stage): | stage-$(before)))$(eval before := $(stage)))
 
 stage-%:
 	@.ci/stage $* $(or $(LIMIT_$*),600) $(MAKE_COMMAND) --no-print-directory $*
