@@ -2,6 +2,7 @@ package batch_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"path/filepath"
 	"testing"
@@ -116,5 +117,37 @@ func TestReadAheadOfBlocks(t *testing.T) {
 				t.Errorf("request %d: %s", at, diff)
 			}
 		}
+	}
+}
+
+// TestReadAheadMeanwhile: an engine is opened over a file, whose rows are read ahead from then on, while another searches it, as clients of a
+// worker that ask for other numbers of threads have it. The race detector finds what both write.
+func TestReadAheadMeanwhile(t *testing.T) {
+	const n, dim, m = 2000, 64, 10
+	rows := vectors.Gaussian(vectors.Rand(1), n+m, dim)
+	c, err := collection.Create(t.Context(), filepath.Join(t.TempDir(), "c.thresher"), &streamed{rows[:n*dim], dim}, false, &collection.Options{Metric: collection.InnerProduct})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	b := cpu.New(cpu.Options{Threads: 1})
+	defer b.Close()
+	first, err := batch.Open(t.Context(), c, b, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	searched := make(chan error)
+	go func() {
+		_, err := first.Search(context.Background(), batch.Request{Queries: rows[n*dim:], K: 3, Method: batch.Certain})
+		searched <- err
+	}()
+	second, err := batch.Open(t.Context(), c, b, &batch.Options{Spare: func(int64) int64 { return 1 }})
+	if err := errors.Join(err, <-searched); err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	if !c.ReadsAhead() {
+		t.Error("rows are not read ahead")
 	}
 }

@@ -60,7 +60,7 @@ def verdict(records: Sequence[Record]) -> list[str]:
     cells = of(records, "race")
     if not cells:
         return []
-    processor = of(records, "run")[0]["facts"]["cpu"].partition(" (")[0].replace("(R)", "")
+    processor = of(records, "run")[0]["facts"]["cpu"].replace("(R)", "").replace("family/model/stepping ", "")
     won, behind = (sum(f(r["ratio"]) for r in cells) for f in (lambda x: x >= 1, lambda x: x < BEHIND))
     worst = min(cells, key=lambda r: r["ratio"])
     missed, goals_measured = missed_of(records)

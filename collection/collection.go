@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"thresher/bandit"
 	"thresher/dataset"
@@ -161,7 +162,7 @@ type Collection struct {
 	// in Perm's order, rounded upward: [len(Bounds)][N].
 	SuffixNorm, SuffixMax [][]float32
 
-	ahead       bool          // ReadAhead
+	ahead       *atomic.Bool  // ReadAhead; nil: rows are in memory
 	verifying   *verification // of OpenVerifying
 	unmap       func() error
 	unusedBytes int64 // unused bytes of the file's mapping

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -32,6 +33,6 @@ func BuildOver(ctx context.Context, f *os.File, offset int64, n, dim int, o *Opt
 		unmap() // fails only for what is not mapped
 		return nil, err
 	}
-	c.unmap = unmap
+	c.unmap, c.ahead = unmap, new(atomic.Bool)
 	return c, nil
 }

@@ -7,19 +7,21 @@ import (
 )
 
 // ReadAhead says that the rows of a mapped file are not all in memory, since they take more than there is: ReadRowsAhead then begins to read
-// those that are named. It is called before searches; of rows in memory it does nothing.
+// those that are named. Searches may be under way; of rows in memory it does nothing.
 func (c *Collection) ReadAhead() {
 	b := c.Vectors.Bytes()
-	c.ahead = c.unmap != nil && len(b) > 0 && uintptr(unsafe.Pointer(unsafe.SliceData(b)))%uintptr(os.Getpagesize()) == 0
+	if c.ahead != nil && len(b) > 0 && uintptr(unsafe.Pointer(unsafe.SliceData(b)))%uintptr(os.Getpagesize()) == 0 {
+		c.ahead.Store(true)
+	}
 }
 
 // ReadsAhead reports whether ReadRowsAhead does anything.
-func (c *Collection) ReadsAhead() bool { return c.ahead }
+func (c *Collection) ReadsAhead() bool { return c.ahead != nil && c.ahead.Load() }
 
 // ReadRowsAhead has the system begin to read the rows of these numbers, in the order in which they are in the file, and does not wait for
 // them. It sorts rows.
 func (c *Collection) ReadRowsAhead(rows []uint32) {
-	if !c.ahead {
+	if !c.ReadsAhead() {
 		return
 	}
 	startReadingRows(c.Vectors.Bytes(), c.Dim*c.Elem().Size(), rows)
@@ -27,7 +29,7 @@ func (c *Collection) ReadRowsAhead(rows []uint32) {
 
 // ReadBlockAhead has the system begin to read rows lo to hi-1, as ReadRowsAhead does.
 func (c *Collection) ReadBlockAhead(lo, hi int) {
-	if !c.ahead || lo >= hi {
+	if !c.ReadsAhead() || lo >= hi {
 		return
 	}
 	page, size := os.Getpagesize(), c.Dim*c.Elem().Size()

@@ -14,6 +14,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"sync/atomic"
 
 	"thresher/dataset"
 	"thresher/internal/atomicfile"
@@ -446,7 +447,7 @@ func openFile(f *os.File, what checks) (*Collection, error) {
 		return nil, fmt.Errorf("mapping %d bytes: %w", h.Bytes, err)
 	}
 	c := &Collection{N: h.N, Dim: h.Dim, Metric: metric, Basis: basis, Seed: h.Seed, D: h.D, R: h.R,
-		Slack: h.Slack, CodeSlack: h.Codes, Kappa: h.Kappa, Longest: h.Longest}
+		Slack: h.Slack, CodeSlack: h.Codes, Kappa: h.Kappa, Longest: h.Longest, ahead: new(atomic.Bool)}
 	c.setForecast(&h.Pilot)
 	m := &mapped{all: all, sections: map[string]section{}, checks: what}
 	c.unusedBytes = h.Bytes

@@ -1,6 +1,7 @@
 package collection
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -98,12 +99,20 @@ func (v *verification) stop() {
 	<-v.ended
 }
 
-// Verified waits until all bytes in use are verified, and returns the error of Open for a file that was altered. Collections of
-// OpenVerifying need it before an answer is believed; others were verified before.
-func (c *Collection) Verified() error {
+// Verified waits until all bytes in use are verified, and returns the error of Open for a file that was altered; or until ctx is cancelled,
+// whose cause it returns then. A deadline of ctx ends nothing, for the best answer so far needs it, too. Collections of OpenVerifying need
+// Verified before an answer is believed; others were verified before.
+func (c *Collection) Verified(ctx context.Context) error {
 	if c.verifying == nil {
 		return nil
 	}
-	<-c.verifying.ended
+	select {
+	case <-c.verifying.ended:
+	case <-ctx.Done():
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return context.Cause(ctx)
+		}
+		<-c.verifying.ended
+	}
 	return c.verifying.err
 }

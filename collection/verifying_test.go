@@ -27,10 +27,10 @@ func TestOpenVerifying(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if err := c.Verified(); err != nil {
+	if err := c.Verified(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if c.verifying == nil || made.Verified() != nil {
+	if c.verifying == nil || made.Verified(t.Context()) != nil {
 		t.Error("nothing was verified later")
 	}
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -57,7 +57,7 @@ func TestOpenVerifying(t *testing.T) {
 		c, err := OpenVerifying(path)
 		if err == nil {
 			later++
-			err = c.Verified()
+			err = c.Verified(t.Context())
 			if again := c.Close(); again != nil {
 				t.Error(again)
 			}
@@ -78,6 +78,32 @@ func TestOpenVerifying(t *testing.T) {
 	}
 	if v := c.verifying; v.err != nil && !errors.Is(v.err, errStopped) {
 		t.Error(v.err)
+	}
+}
+
+// TestVerifiedUntilCancelled: nobody who has cancelled waits for the rest of a file, and the best answer at a deadline does.
+func TestVerifiedUntilCancelled(t *testing.T) {
+	altered := errors.New("altered")
+	v := &verification{ended: make(chan struct{}), err: altered}
+	c := &Collection{verifying: v}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cause := errors.New("the user does not want it")
+	cancel(cause)
+	if err := c.Verified(ctx); err != cause {
+		t.Error(err)
+	}
+	late, end := context.WithTimeout(t.Context(), 0)
+	defer end()
+	<-late.Done()
+	found := make(chan error)
+	go func() { found <- c.Verified(late) }()
+	select {
+	case err := <-found:
+		t.Fatalf("%v before all is verified", err)
+	case v.ended <- struct{}{}: // that it waits
+	}
+	if err := <-found; err != altered {
+		t.Error(err)
 	}
 }
 

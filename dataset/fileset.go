@@ -184,7 +184,7 @@ func changes(path string) bool {
 
 // Changing is the error of a folder of vectors that change where files of vectors are read.
 func Changing(name string) error {
-	return fmt.Errorf("is a folder of vectors that change, which the commands of thresher read as it is; elsewhere one file of them is opened: thresher build --vectors %s --metric NAME --columns all --out %s.thresher makes it", name, path.Base(filepath.ToSlash(name)))
+	return fmt.Errorf("is a folder of vectors that change, which the commands of thresher read as it is; elsewhere one file of them is opened: thresher build --vectors %s --metric NAME --out FILE.thresher makes it, with --columns all of a folder that has columns", name)
 }
 
 var (

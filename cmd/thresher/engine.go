@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,7 +70,7 @@ func (a *app) openEngine(ctx context.Context, in input, opt *dataset.Options, d 
 	}
 	e.atoms.build += time.Since(begun)
 	if !d.searches {
-		if err := e.atoms.block.Verified(); err != nil {
+		if err := e.verified(ctx); err != nil {
 			return nil, errors.Join(err, e.close())
 		}
 	}
@@ -107,10 +108,27 @@ func (e *engine) Search(ctx context.Context, req batch.Request) (*batch.Response
 		return e.walk.search(ctx, req)
 	}
 	resp, err := e.Engine.Search(ctx, req)
-	if damage := e.atoms.block.Verified(); damage != nil {
+	if damage := e.verified(ctx); damage != nil {
 		return nil, damage
 	}
 	return resp, err
+}
+
+// verified waits until the file of prepared vectors is verified, and returns what is wrong with it. Folders are verified as they are opened.
+func (e *engine) verified(ctx context.Context) error {
+	if e.walk != nil {
+		return nil
+	}
+	return e.atoms.block.Verified(ctx)
+}
+
+// undamaged returns err, or that the file of prepared vectors is damaged if it is, which may be why: what else is done with rows than
+// searches of them begins before they are verified.
+func (e *engine) undamaged(ctx context.Context, err error) error {
+	if err == nil || errors.Is(err, collection.ErrCorrupt) || ctx.Err() != nil {
+		return err
+	}
+	return cmp.Or(e.verified(ctx), err)
 }
 
 // Footprint is the memory of searches of so many queries.

@@ -294,15 +294,15 @@ func (a *app) runSearch(ctx context.Context, f *searchFlags) (err error) {
 		return err
 	}
 	defer s.closeLists()
-	if err := s.prepare(ctx, queries); err != nil {
+	if err := s.openAtoms(ctx, queries); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.engine.close()) }()
-	if err := s.stateCoverage(ctx); err != nil {
-		return err
+	if err := s.prepare(ctx, queries); err != nil {
+		return s.engine.undamaged(ctx, err)
 	}
 	if err := s.answer(ctx, queries); err != nil {
-		return err
+		return s.engine.undamaged(ctx, err)
 	}
 	return s.report()
 }
@@ -351,8 +351,8 @@ func (s *search) closeLists() {
 	}
 }
 
-// prepare loads the atoms and starts the engine, which the caller closes.
-func (s *search) prepare(ctx context.Context, queries dataset.Reader) error {
+// openAtoms loads the atoms and starts the engine, which the caller closes.
+func (s *search) openAtoms(ctx context.Context, queries dataset.Reader) error {
 	columns := &dataset.Options{Column: s.flags.atomsColumn, IDs: s.flags.ids, FindIDs: true, Except: s.flags.columns()}
 	if err := s.in.atoms.fits(columns, s.in.queries, queries.Dim()); err != nil {
 		return err
@@ -367,6 +367,11 @@ func (s *search) prepare(ctx context.Context, queries dataset.Reader) error {
 	}
 	s.engine = e
 	s.describe()
+	return nil
+}
+
+// prepare makes ready what is said of each query, by the ids of the atoms, and states what the answers cover.
+func (s *search) prepare(ctx context.Context, queries dataset.Reader) error {
 	if s.candidates != nil {
 		ids := s.atoms.ids(s.in.atoms, s.flags.ids)
 		err := s.decideIntegers(ctx, &answered{answers: s.in.candidates, ids: ids, said: s.flags.integers, n: s.atoms.N, dim: s.atoms.Dim, oracle: lazyOracle(s.atoms), queries: func() (dataset.Reader, error) {
@@ -383,9 +388,11 @@ func (s *search) prepare(ctx context.Context, queries dataset.Reader) error {
 		}
 	}
 	if s.certified != nil {
-		return s.certified.prepare(s)
+		if err := s.certified.prepare(s); err != nil {
+			return err
+		}
 	}
-	return nil
+	return s.stateCoverage(ctx)
 }
 
 // buildRequest builds the request used for every chunk.

@@ -33,6 +33,11 @@ func (s *search) answer(ctx context.Context, queries dataset.Reader) error {
 		return s.stream(ctx, src, func(done int64) { p.Set(done, s.flags.part.count(queries)) })
 	}
 
+	if s.flags.force && s.out.exists() { // nothing is given up for a damaged file
+		if err := s.engine.verified(ctx); err != nil {
+			return err
+		}
+	}
 	done, err := runChunks(ctx, s, src, func(done int64) { p.Set(done, s.flags.part.count(queries)) }, s.chunk)
 	if err != nil {
 		return err

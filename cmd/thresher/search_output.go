@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"thresher/batch"
@@ -106,6 +107,14 @@ func (o *answerFiles) outputs() []string {
 		return []string{answers}
 	}
 	return []string{answers, o.certificates}
+}
+
+// exists reports whether there is anything that a run which starts over gives up when it begins.
+func (o *answerFiles) exists() bool {
+	return slices.ContainsFunc(append(o.outputs(), o.progress()), func(path string) bool {
+		_, err := os.Lstat(path)
+		return err == nil
+	})
 }
 
 // files returns all files that the search writes but the progress.

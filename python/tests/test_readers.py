@@ -105,3 +105,12 @@ def test_npy_of_another_length_than_announced(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(data)
         with pytest.raises(OSError, match=message):
             thresher.Index.open(tmp_path / name, metric="ip")
+
+
+def test_folder_of_vectors_that_change(tmp_path: Path) -> None:
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    (folder / "manifest.json").write_text("{}")
+    (folder / "3.log").write_bytes(b"")
+    with pytest.raises(OSError, match=r"shop: is a folder of vectors that change.*thresher build --vectors .*shop --metric"):
+        thresher.Index.open(folder, metric="cosine")
