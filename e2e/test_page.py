@@ -91,6 +91,7 @@ def test_the_certificate_is_told_and_drawn(tab: Tab, server: Server, demo: dict)
     promise = ("Promise", "0.01", "random rotation", "checked by simulation, not proven")
     for part in (*promise, "that a dense scan reads", "times fewer", "Method adaptive"):
         assert part in said
+    assert "rounded to float32" not in said  # a row that is searched for is what is kept
     body = {"queries": vectors.tolist(), "k": 10, "method": "adaptive", "exclude": ids[:1], "include": ["rounds"]}
     looks = server.ask(f"/v1/collections/{demo['name']}/search", body)["results"][0]["rounds"]
     picture = page.locator("#looks svg")

@@ -160,7 +160,7 @@ export class Search {
     if (vector === undefined) {
       const row = await this.#row(path, id, collection.texts && words, signal);
       if (!row) return this.#api.post(`${path}/search`, { ...body, texts: [id] }, signal);
-      vector = row.vector;
+      vector = kept(row.vector, collection);
       if (others) body.exclude = [row.id];
     }
     return this.#api.post(`${path}/search`, { ...body, queries: [vector] }, signal);
@@ -195,6 +195,10 @@ export class Search {
     }
   }
 }
+
+// kept returns a row's numbers as the collection keeps them: those of float32 come as their shortest decimals, which are
+// other numbers, so that a search for them would be for a query that rounding changed. For l2 they can be sums in float64.
+const kept = (vector, { dtype, metric }) => (dtype === "float64" || metric === "l2" ? vector : vector.map(Math.fround));
 
 function number(input, field) {
   if (input.value === "" || Number.isNaN(input.valueAsNumber)) {
