@@ -112,5 +112,7 @@ def test_folder_of_vectors_that_change(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "manifest.json").write_text("{}")
     (folder / "3.log").write_bytes(b"")
-    with pytest.raises(OSError, match=r"shop: is a folder of vectors that change.*thresher build --vectors .*shop --metric"):
+    with pytest.raises(
+        OSError, match=r"shop: is a folder of vectors that change.*thresher build --vectors .*shop --metric"
+    ):
         thresher.Index.open(folder, metric="cosine")
