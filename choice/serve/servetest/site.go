@@ -4,11 +4,13 @@ package servetest
 import (
 	"bytes"
 	"context"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"sync"
 	"testing"
+	"time"
 
 	"thresher/batch"
 	"thresher/choice/serve"
@@ -34,7 +36,7 @@ type Site struct {
 	ended  chan error         // the result of Serve
 }
 
-// Start runs a server on the folder dir, until the test ends or Stop is called. change, if not nil, may change its
+// Start runs a server on the folder dir, whose collections are loaded then, until the test ends or Stop is called. change, if not nil, may change its
 // options and those of its extensions.
 func Start(t testing.TB, dir string, change func(*service.Options, *serve.Options)) *Site {
 	t.Helper()
@@ -76,7 +78,32 @@ func Start(t testing.TB, dir string, change func(*service.Options, *serve.Option
 	go func() { s.ended <- s.server.Serve(ctx, l, nil, nil) }()
 	t.Cleanup(s.Stop)
 	s.Caller.Description = s.described()
+	s.load()
 	return s
+}
+
+// load waits until the server has loaded what collections it has: requests for them are refused before.
+func (s *Site) load() {
+	s.T.Helper()
+	for {
+		a, err := s.HTTP.Get(s.URL + "/readyz")
+		if err != nil {
+			s.T.Fatal(err)
+		}
+		body, err := io.ReadAll(a.Body)
+		a.Body.Close()
+		if err != nil {
+			s.T.Fatal(err)
+		}
+		if !bytes.Contains(body, []byte("being loaded")) {
+			return
+		}
+		select {
+		case <-s.T.Context().Done():
+			s.T.Fatal("collections were never loaded")
+		case <-time.After(time.Millisecond):
+		}
+	}
 }
 
 // description is that of all servers of this package.
