@@ -55,7 +55,7 @@ func (c *Catalog) serialize(ctx context.Context, name string, change func() (Inf
 	}
 }
 
-// enter waits until no other change in the queue of this name runs.
+// enter waits until no other change in the queue of this name runs. Whoever need not wait enters even after ctx ended.
 func (c *Catalog) enter(ctx context.Context, q changeQueues, name string) (leave func(), err error) {
 	c.mu.Lock()
 	l := q.lines[name]
@@ -72,12 +72,18 @@ func (c *Catalog) enter(ctx context.Context, q changeQueues, name string) (leave
 			delete(q.lines, name)
 		}
 	}
+	leave = func() {
+		<-l.next
+		gone()
+	}
+	select {
+	case l.next <- struct{}{}:
+		return leave, nil
+	default:
+	}
 	select {
 	case l.next <- struct{}{}: // waiting senders are served in order
-		return func() {
-			<-l.next
-			gone()
-		}, nil
+		return leave, nil
 	case <-ctx.Done():
 		gone()
 		return nil, ctx.Err()

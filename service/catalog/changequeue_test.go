@@ -60,7 +60,7 @@ func TestChangesWaitForTheirTurn(t *testing.T) {
 func TestImpatience(t *testing.T) {
 	ctx := context.Background()
 	g := newGate(t)
-	f := newFolder(t, Options{Open: g.Open, Patience: time.Millisecond})
+	f := newFolder(t, Options{Open: g.Open, Patience: time.Nanosecond})
 	i, err := f.c.Create(ctx, "a", rowsOf(0, 3, 2, nil), CreateOptions{Metric: "ip"}, "")
 	if err != nil {
 		t.Fatal(err)

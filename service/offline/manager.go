@@ -27,9 +27,9 @@ type Manager struct {
 	o       Options
 	gate    gate
 
-	ctx   context.Context // ends with Close
-	stop  context.CancelCauseFunc
-	tasks sync.WaitGroup
+	ctx  context.Context // ends with Close
+	stop context.CancelCauseFunc
+	work sync.WaitGroup // of atWork
 
 	creating sync.Mutex // serialises creation, and creation with deletion of what it needs
 
@@ -37,7 +37,8 @@ type Manager struct {
 	closed  bool
 	live    map[string]*job // those that are not final
 	queue   []*job          // the waiting ones, in order
-	running int
+	running int             // of those dispatched; at most Options.Concurrency
+	atWork  int             // these and those that conclude has begun
 	final   map[Status]int
 
 	found store.Found
@@ -145,14 +146,23 @@ func (m *Manager) dispatch() {
 		j := m.queue[0]
 		m.queue = m.queue[1:]
 		m.running++
-		m.tasks.Go(func() {
-			j.run()
-			m.mu.Lock()
-			defer m.mu.Unlock()
+		m.begin(j, func() {
 			m.running--
 			m.dispatch()
 		})
 	}
+}
+
+// begin runs j and then ended, which holds mu. The caller holds mu.
+func (m *Manager) begin(j *job, ended func()) {
+	m.atWork++
+	m.work.Go(func() {
+		j.run()
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.atWork--
+		ended()
+	})
 }
 
 // position returns the number of batches ahead of j. The caller holds mu.
@@ -247,7 +257,7 @@ func (m *Manager) conclude(j *job) {
 		return
 	}
 	m.queue = slices.Delete(m.queue, at, at+1)
-	m.tasks.Go(j.run)
+	m.begin(j, func() {})
 }
 
 // expireWaiting ends the waiting batches whose completion window is over. It is called at
@@ -310,7 +320,8 @@ func (m *Manager) finished(j *job, last *record) {
 	}
 }
 
-// Close stops at the next chunk and waits for that until ctx ends; the next Open continues.
+// Close stops at the next chunk and waits for that until ctx ends; the next Open continues. It fails only if a batch is
+// still at work then.
 func (m *Manager) Close(ctx context.Context) error {
 	m.mu.Lock()
 	m.closed = true
@@ -318,13 +329,18 @@ func (m *Manager) Close(ctx context.Context) error {
 	m.stop(errClosing)
 	done := make(chan struct{})
 	go func() {
-		m.tasks.Wait()
+		m.work.Wait()
 		close(done)
 	}()
 	select {
 	case <-done:
 		return nil
 	case <-ctx.Done():
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if m.atWork == 0 {
+			return nil
+		}
 		return fmt.Errorf("batches: still at work: %w", context.Cause(ctx))
 	}
 }

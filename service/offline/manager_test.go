@@ -316,6 +316,13 @@ func TestRestart(t *testing.T) {
 	if _, err := l.m.Create(context.Background(), Spec{InputFileID: first.InputFileID, Endpoint: films}, "", ""); err == nil {
 		t.Error("a closed Manager makes batches")
 	}
+	late, cancel := context.WithCancel(context.Background())
+	cancel()
+	for range 20 {
+		if err := l.m.Close(late); err != nil {
+			t.Fatal("no batch is at work, and yet", err)
+		}
+	}
 }
 
 // TestBackendFails: temporary errors are retried, permanent ones fail the batch with the
