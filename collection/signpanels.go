@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 
+	"thresher/internal/machine"
 	"thresher/simd"
 )
 
@@ -29,7 +30,9 @@ func (c *Collection) MaxSignPanelsSize() int64 { return c.SignPanelsSize(min(c.D
 // simd.MaxSignPanel. The collection is coded.
 func (c *Collection) NewSignPanels(width int) *SignPanels {
 	padded := c.PanelCount() * PanelAtoms
-	return &SignPanels{Width: width, Panels: make([]uint8, c.PanelCount()*simd.SignPanelBytes(c.R, width)),
+	panels := make([]uint8, c.PanelCount()*simd.SignPanelBytes(c.R, width))
+	machine.LargePages(panels)
+	return &SignPanels{Width: width, Panels: panels,
 		Scale: make([]float32, padded), Radius: make([]float32, padded), XNorm: make([]float32, padded)}
 }
 
