@@ -41,6 +41,20 @@ func noStrays(ctx context.Context, a *api, dir string) error {
 	})
 }
 
+// nothingListed fails if a server lists anything, such as what a repeated request made a second time.
+func nothingListed(ctx context.Context, a *api) error {
+	for _, path := range listedPaths() {
+		names, err := namesIn(ctx, a, path)
+		if err != nil {
+			return err
+		}
+		if len(names) > 0 {
+			return fmt.Errorf("everything was deleted and %s lists %v", path, names)
+		}
+	}
+	return nil
+}
+
 // nothingLeft fails if the folder of a stopped server holds more than its databases.
 func nothingLeft(dir string) error {
 	var left []string
