@@ -76,9 +76,11 @@ func nothingLeft(dir string) error {
 
 // eventually retries so until it succeeds or straysWait has passed.
 func eventually(ctx context.Context, so func() error) error {
-	for deadline := time.Now().Add(straysWait); ; {
+	waiting, stop := patiently(ctx, straysWait, nil)
+	defer stop()
+	for {
 		err := so()
-		if err == nil || time.Now().After(deadline) {
+		if err == nil || waiting.Err() != nil {
 			return err
 		}
 		if err := pause(ctx, 20*time.Millisecond); err != nil {
