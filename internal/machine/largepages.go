@@ -18,23 +18,23 @@ func LargePages[T any](memory []T) {
 		return
 	}
 	first := unsafe.SliceData(memory)
-	where := span{uintptr(unsafe.Pointer(first)), size}.wholePages()
+	where := addresses{uintptr(unsafe.Pointer(first)), size}.wholePages()
 	if where.ask(true) {
-		runtime.AddCleanup(first, func(where span) { where.ask(false) }, where)
+		runtime.AddCleanup(first, func(where addresses) { where.ask(false) }, where)
 	}
 }
 
-// span is memory from an address on.
-type span struct{ from, size uintptr }
+// addresses are those of memory: size of them, from one on.
+type addresses struct{ from, size uintptr }
 
 // largePage is the size of large pages on amd64 and, with pages of 4 KiB, on arm64; advice about others does no harm.
 const largePage = 2 << 20
 
 // wholePages is the part of s that consists of large pages.
-func (s span) wholePages() span {
+func (s addresses) wholePages() addresses {
 	skip := -s.from % largePage
 	if s.size < skip {
-		return span{s.from, 0}
+		return addresses{s.from, 0}
 	}
-	return span{s.from + skip, (s.size - skip) / largePage * largePage}
+	return addresses{s.from + skip, (s.size - skip) / largePage * largePage}
 }

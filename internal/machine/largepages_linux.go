@@ -3,7 +3,7 @@ package machine
 import "golang.org/x/sys/unix"
 
 // ask has the system map s by large pages from now on, or by small ones, and reports whether it understood.
-func (s span) ask(large bool) bool {
+func (s addresses) ask(large bool) bool {
 	advice := uintptr(unix.MADV_NOHUGEPAGE)
 	if large {
 		advice = unix.MADV_HUGEPAGE

@@ -17,7 +17,7 @@ func TestLargePages(t *testing.T) {
 	large, small := make([]float32, 5*largePage), make([]float32, largeMemory/4-1)
 	LargePages(large)
 	LargePages(small)
-	of := span{uintptr(unsafe.Pointer(&large[0])), uintptr(4 * len(large))}
+	of := addresses{uintptr(unsafe.Pointer(&large[0])), uintptr(4 * len(large))}
 	whole := of.wholePages()
 	if whole.from%largePage != 0 || whole.size%largePage != 0 || whole.from < of.from || whole.from+whole.size > of.from+of.size || of.size-whole.size >= 2*largePage {
 		t.Errorf("%x has whole pages %x", of, whole)
@@ -57,13 +57,13 @@ func advised(t *testing.T, address uintptr, flag string) bool {
 
 // TestWholePages: spans shorter than a page, or with none between two borders, have no whole page.
 func TestWholePages(t *testing.T) {
-	for _, c := range []struct{ of, want span }{
-		{span{0, 0}, span{0, 0}},
-		{span{largePage, largePage}, span{largePage, largePage}},
-		{span{largePage, 3*largePage + 1}, span{largePage, 3 * largePage}},
-		{span{1, largePage - 2}, span{1, 0}},
-		{span{1, 2*largePage - 2}, span{largePage, 0}},
-		{span{1, 2*largePage - 1}, span{largePage, largePage}},
+	for _, c := range []struct{ of, want addresses }{
+		{addresses{0, 0}, addresses{0, 0}},
+		{addresses{largePage, largePage}, addresses{largePage, largePage}},
+		{addresses{largePage, 3*largePage + 1}, addresses{largePage, 3 * largePage}},
+		{addresses{1, largePage - 2}, addresses{1, 0}},
+		{addresses{1, 2*largePage - 2}, addresses{largePage, 0}},
+		{addresses{1, 2*largePage - 1}, addresses{largePage, largePage}},
 	} {
 		if got := c.of.wholePages(); got != c.want {
 			t.Errorf("%v: %v, want %v", c.of, got, c.want)

@@ -2,4 +2,4 @@
 
 package machine
 
-func (s span) ask(bool) bool { return false }
+func (s addresses) ask(bool) bool { return false }
