@@ -25,10 +25,10 @@ type api struct {
 }
 
 // callWait is the time limit of any answer.
-const callWait = 2 * time.Minute
+const callWait = 10 * time.Minute
 
 func newAPI(url string) *api {
-	dial := &net.Dialer{Timeout: 10 * time.Second}
+	dial := &net.Dialer{Timeout: callWait}
 	t := &http.Transport{DialContext: dial.DialContext, MaxIdleConnsPerHost: 64, DisableCompression: true}
 	return &api{url: url, client: &http.Client{Transport: t}}
 }

@@ -36,7 +36,7 @@ func (s *contestServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(400)
 			return
 		}
-		status := "duplicate"
+		status := "repeated"
 		if !results[0].AWon {
 			status = "conflicting"
 		}

@@ -28,9 +28,9 @@ type server struct {
 }
 
 const (
-	startWait = time.Minute      // until a server listens, on a busy machine
-	readyWait = 2 * time.Minute  // until its collections are loaded
-	stopWait  = 40 * time.Second // for a drain and what follows
+	startWait = 5 * time.Minute  // until a server listens, on a busy machine
+	readyWait = 10 * time.Minute // until its collections are loaded
+	stopWait  = 5 * time.Minute  // for a drain and what follows
 )
 
 // freeAddress returns an unused address on loopback.

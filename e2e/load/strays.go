@@ -14,7 +14,7 @@ import (
 )
 
 // straysWait is the time within which unused files must be removed.
-const straysWait = 10 * time.Second
+const straysWait = 5 * time.Minute
 
 // noStrays fails if the folder of files holds files that the server does not list.
 func noStrays(ctx context.Context, a *api, dir string) error {
