@@ -19,6 +19,9 @@ const (
 	segmentShare = 64      // segments in the memory of a build
 	minSegment   = 1 << 19 // bytes
 	maxSegment   = 1 << 26
+	// folioBytes is how many pages a file system keeps together at most, and drops only together: what is written
+	// in large pieces is kept in large ones.
+	folioBytes = 2 << 20
 )
 
 // segmentOf returns the bytes of a segment of a build that may take so much memory, 0 for no segments. A few segments are in
@@ -86,7 +89,7 @@ func (w *rowFile) Write(b []byte) (int, error) {
 	w.at += int64(n)
 	for w.segment > 0 && w.at > w.late && w.at-w.from >= 2*w.segment {
 		startWriting(w.f, w.from+w.segment, w.segment)
-		before := min(w.segment, w.from)
+		before := min(max(w.segment, folioBytes), w.from)
 		off, n := w.from-before, before+w.segment
 		w.drops.begin(func() { dropPages(w.f, off, n, nil) })
 		w.from += w.segment
@@ -257,7 +260,7 @@ func (s *sweep) end() {
 // told: hence that before it, too.
 func (s *sweep) drop(k int) {
 	s.eachPart(k, func(f *os.File, off int64, b []byte) {
-		before := min(int64(len(b)), off&^(pageBytes()-1))
+		before := min(max(int64(len(b)), folioBytes), off&^(pageBytes()-1))
 		dropPages(f, off-before, before+int64(len(b)), b)
 	})
 }

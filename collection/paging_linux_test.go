@@ -196,6 +196,31 @@ func TestBuildInSegments(t *testing.T) {
 	}
 }
 
+// TestRowsLeaveMemory: of rows that are written in pieces larger than a segment, which the file system may keep in pieces as large,
+// few are in memory at any time.
+func TestRowsLeaveMemory(t *testing.T) {
+	const piece, pieces, segment = 4 << 20, 8, 768 << 10
+	dir := t.TempDir()
+	onDisk(t, dir)
+	f, err := os.Create(filepath.Join(dir, "rows"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w := &rowFile{f: f, segment: segment}
+	b := bytes.Repeat([]byte{1}, piece)
+	for range pieces {
+		if _, err := w.Write(b); err != nil {
+			t.Fatal(err)
+		}
+		w.drops.wait()
+	}
+	// What was written last, less than two segments, and what is kept together with it.
+	if n, err := residentBytes(f); err != nil || n > 2*segment+2*folioBytes {
+		t.Errorf("%d of %d bytes are in memory, at most %d: %v", n, piece*pieces, 2*segment+2*folioBytes, err)
+	}
+}
+
 // TestSumsInPassing: a sweep sums what is written of its parts, with a row for each atom or for each of a last panel that is not
 // full, whichever order segments end in, and before they are dropped.
 func TestSumsInPassing(t *testing.T) {
