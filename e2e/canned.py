@@ -87,10 +87,10 @@ def jobs(done: int) -> dict[str, Any]:
     failed = {
         "id": "batch_3",
         "status": "failed",
-        "request_counts": none,
+        "request_counts": {"total": 3, "completed": 0, "failed": 3},
         "errors": {"data": [{"message": "line 3 is no JSON"}]},
         "collections": [],
-        "progress": {},
+        "progress": {"saving": 1},
     }
     rest = {"endpoint": "/v1/collections/demo/search", "errors": None}
     return {"object": "list", "has_more": False, "data": [rest | running, rest | waiting, rest | failed]}

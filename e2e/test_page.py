@@ -224,7 +224,9 @@ def test_jobs_show_progress_rate_reading_and_time_left(tab: Tab, server: Server)
     for part in ("in progress", "demo, version 1", *rates):
         expect(running).to_contain_text(part)
     assert running.locator("progress").evaluate("e => e.value / e.max") == 0.2501
-    expect(page.locator("#jobs")).to_contain_text("line 3 is no JSON")
+    failed = page.locator("#job-list li", has_text="line 3 is no JSON")
+    expect(failed).to_contain_text("3 of 3 requests · 3 failed")
+    expect(failed).not_to_contain_text("of the data read")  # nothing was searched
     page.evaluate("document.querySelector('#job-list li').id = 'same'")
     tab.stub("v1/batches?*", canned.jobs(done=9999))
     expect(page.locator("#same")).to_contain_text("completed")  # the same element, so focus is kept
@@ -379,6 +381,10 @@ def test_the_modules_by_themselves(tab: Tab, server: Server) -> None:
         "thresher_pulls_total 5",
     )
     assert page.evaluate(sums, "\n".join(metrics)) == {"queries": 103, "pulls": 5, "dense": 0}
+    quoted = """async (s) => (await import("/web/element.js")).quoted(s)"""
+    assert page.evaluate(quoted, "a b") == "“a b”"
+    for text in ("\u05d0", "\u202elive"):  # which would turn the sentence around
+        assert page.evaluate(quoted, text) == f"“\u2068{text}\u2069”"
     span = """async (s) => (await import("/web/number.js")).span(s)"""
     spans = {0.00084: "0.84 ms", 1.5: "1.5 s", 59.7: "1 min 0 s", 3599.6: "1 h 0 min", 7322: "2 h 2 min"}
     for seconds, text in spans.items():

@@ -156,6 +156,12 @@ def test_a_tournament_that_is_not_there(tab: Tab, server: Server) -> None:
     page.goto(server.url + "/web/tournaments.html#tournament_none")
     expect(page.locator("#match-problem")).to_contain_text("there is no tournament")
     expect(page.locator("#match-status")).to_have_text("This tournament cannot be judged.")
+    create(page, TEXTS)
+    expect(page.locator("#standing-table")).to_be_visible()
+    page.evaluate("location.hash = '#tournament_none'")
+    expect(page.locator("#match-problem")).to_contain_text("tournament_none")
+    expect(page.locator("#standing-table")).to_be_hidden()  # which was of another
+    expect(page.locator("#standing-status")).to_have_text("")
 
 
 def test_hard_to_tell_apart_is_said(tab: Tab, server: Server) -> None:

@@ -9,6 +9,8 @@ import (
 
 	"thresher/columns"
 	"thresher/dataset"
+	"thresher/internal/cli"
+	"thresher/tasks"
 )
 
 // rowFilter says by their columns which vectors answers may have.
@@ -80,6 +82,18 @@ func (f *rowFilter) some(a *app, in input, rows []int64, n int) ([]int64, error)
 	}
 	a.Log.Info("filter", "allowed", len(rows), "vectors", n)
 	return rows, nil
+}
+
+// filtered is what a summary says of the expression, which allows these rows.
+func (f *rowFilter) filtered(rows []int64) tasks.Filtered {
+	return tasks.Filtered{Filter: f.text, Allowed: len(rows)}
+}
+
+// printFilter adds the filter, if there is one, to a summary.
+func printFilter(t *cli.Table, f *tasks.Filtered) {
+	if text := f.Words(); text != "" {
+		t.Row("filter", text)
+	}
 }
 
 // readColumns reads columns of in, which has n vectors: of a prepared collection and a folder those that are kept.

@@ -11,6 +11,7 @@ import (
 	"thresher/batch"
 	"thresher/columns"
 	"thresher/dataset"
+	"thresher/tasks"
 )
 
 // filterFlags say which vectors answers may have: those of all queries, or of each by itself.
@@ -30,6 +31,13 @@ func (f *filterFlags) parseFilters() error {
 		return errors.New("--filter is the filter of all queries, and --filter-column has one for each; name one of them")
 	}
 	return f.filter.parse()
+}
+
+// filtered is what a summary says of them; rows are those that --filter allows.
+func (f *filterFlags) filtered(rows []int64) tasks.Filtered {
+	said := f.filter.filtered(rows)
+	said.FilterColumn = f.filterColumn
+	return said
 }
 
 // queryFilters say of each query which vectors its answer may have: by an expression in a column of the queries' file.

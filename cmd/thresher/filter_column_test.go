@@ -62,10 +62,15 @@ func TestFilterColumn(t *testing.T) {
 			}
 		}
 		judge("verify", out, cli.ExitOK, "wrong 0 malformed 0")
+		judge("verify", out, cli.ExitOK, `filter of each query, column "only"`)
+		judge("recall", out, cli.ExitOK, `filter of each query, column "only"`)
 		judge("recall", out, cli.ExitOK, "recall 1.0000")
 		judge("verify", unfiltered, cli.ExitWrong, "malformed 2")
 		judge("recall", unfiltered, cli.ExitOK, "recall 0.7500")
 		f := reportOf(t, append(in, "--ids", "id", "-k", "2", "--answers", out+","+unfiltered)...)
+		if first := f.Search.Funnel[0].Vectors; f.FilterColumn != "only" || first.Low != 0 || first.Median != 3 {
+			t.Errorf("%s: the report is about column %q, of %+v vectors", name, f.FilterColumn, first)
+		}
 		if a := f.Answers; a[0].Recall != 1 || a[1].Recall != .75 || len(a[1].Missed) == 0 {
 			t.Errorf("%s: report: %+v", name, a)
 		}

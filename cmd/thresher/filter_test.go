@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
+	"html"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +13,7 @@ import (
 	"thresher/internal/cli"
 	"thresher/internal/cli/clitest"
 	"thresher/internal/race"
+	"thresher/tasks"
 )
 
 // The films of TestFilter, in two formats.
@@ -30,7 +33,7 @@ const filmsJSONL = `{"id":"a","year":1999,"lang":"go","draft":false,"v":[1,0]}
 `
 
 // TestFilter: answers have the best of the vectors that an expression allows, by exact and certain search,
-// from files of two formats; verify, truth, recall and certify take the same expression.
+// from files of two formats; verify, truth, recall, report and certify take the same expression, and say so.
 func TestFilter(t *testing.T) {
 	race.Skip(t, "one goroutine")
 	dir := t.TempDir()
@@ -41,12 +44,13 @@ func TestFilter(t *testing.T) {
 		{clitest.WriteFile(t, dir, "films.jsonl", []byte(filmsJSONL)), queries},
 	} {
 		for i, test := range []struct {
-			filter string
-			want   [2][]string
+			filter  string
+			allowed int
+			want    [2][]string
 		}{
-			{"year >= 1999", [2][]string{{"e", "b"}, {"a", "b"}}},
-			{"lang = 'go' and not draft", [2][]string{{"c", "d"}, {"a", "d"}}},
-			{"year is null or lang = 'it''s'", [2][]string{{"c", "e"}, {"e", "c"}}},
+			{"year >= 1999", 3, [2][]string{{"e", "b"}, {"a", "b"}}},
+			{"lang = 'go' and not draft", 3, [2][]string{{"c", "d"}, {"a", "d"}}},
+			{"year is null or lang = 'it''s'", 2, [2][]string{{"c", "e"}, {"e", "c"}}},
 		} {
 			out := filepath.Join(dir, "out.jsonl")
 			in := []string{"--vectors", films.vectors, "--queries", films.queries, "--metric", "ip", "--filter", test.filter}
@@ -62,13 +66,25 @@ func TestFilter(t *testing.T) {
 					}
 				}
 			}
-			thresher(t, append([]string{"verify", "--answers", out}, in...)...).WantCode(t, cli.ExitOK)
-			r := thresher(t, append([]string{"recall", "--answers", out, "--fail-under", "1"}, in...)...)
-			r.WantCode(t, cli.ExitOK)
+			for _, verb := range [][]string{{"verify"}, {"recall", "--fail-under", "1"}} {
+				r := thresher(t, append(append(verb, "--answers", out), in...)...)
+				r.WantCode(t, cli.ExitOK)
+				if want := fmt.Sprintf("allows %d of the vectors", test.allowed); !strings.Contains(r.Out, want) {
+					t.Errorf("%s does not say %q: %s", verb[0], want, r.Out)
+				}
+			}
+			page := filepath.Join(dir, "page.html")
+			f := reportOf(t, append(in, "--answers", out, "--out", page, "--overwrite")...)
+			if want := (tasks.Filtered{Filter: test.filter, Allowed: test.allowed}); f.Filtered != want || f.Search.Funnel[0].Vectors.Median != test.allowed {
+				t.Errorf("the report is about %+v and begins with %+v, want %+v", f.Filtered, f.Search.Funnel[0], want)
+			}
+			if want := html.EscapeString(fmt.Sprintf("best of the %d vectors, of 5, that the filter allows: %s.", test.allowed, test.filter)); !strings.Contains(string(read(t, page)), want) {
+				t.Errorf("the page lacks %q", want)
+			}
 			unfiltered := filepath.Join(dir, "all.jsonl")
 			thresher(t, "search", "--vectors", films.vectors, "--queries", films.queries, "--metric", "ip", "-k", "2", "--out", unfiltered, "--overwrite", "--vectors-column", vectorColumns(films.vectors)).WantCode(t, cli.ExitOK)
 			thresher(t, append([]string{"verify", "--answers", unfiltered}, in...)...).WantCode(t, cli.ExitWrong)
-			r = thresher(t, append([]string{"certify", "--answers", unfiltered, "--json", "--out", out, "--overwrite"}, in...)...)
+			r := thresher(t, append([]string{"certify", "--answers", unfiltered, "--json", "--out", out, "--overwrite"}, in...)...)
 			var said struct{ Certified struct{ Unwanted int64 } }
 			if err := json.Unmarshal([]byte(r.Out), &said); err != nil || said.Certified.Unwanted == 0 {
 				t.Errorf("%s: certify counts no vector that the filter does not allow: %v %s", test.filter, err, r.Out)

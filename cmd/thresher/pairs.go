@@ -236,7 +236,7 @@ func (p *pairing) prepare(ctx context.Context) error {
 	}
 	p.engine = e
 	p.summary = pairsSummary{
-		Atoms: e.atoms.N, Allowed: len(p.options.Filter), Dimension: e.atoms.Dim, columnsRead: columnsOf(e.atoms.columns, p.with),
+		Atoms: e.atoms.N, Filtered: p.flags.filter.filtered(p.options.Filter), Dimension: e.atoms.Dim, columnsRead: columnsOf(e.atoms.columns, p.with),
 		LoadSeconds: e.atoms.load.Seconds(), BuildSeconds: e.atoms.build.Seconds(), Threads: e.threads(), Backend: e.Backend(),
 	}
 	p.Log.Info("vectors ready", "vectors", e.atoms.N, "dimension", e.atoms.Dim, "load", e.atoms.load, "build", e.atoms.build)

@@ -12,8 +12,8 @@ import (
 
 // pairsSummary is the report at the end of pairs.
 type pairsSummary struct {
-	Atoms     int `json:"vectors"`
-	Allowed   int `json:"allowed,omitempty"` // of the vectors, by --filter
+	Atoms int `json:"vectors"`
+	tasks.Filtered
 	Dimension int `json:"dim"`
 	columnsRead
 	// PairsPerRow, PairsPerRowWith and Components are unknown to a run that found all done by an earlier one.
@@ -63,9 +63,7 @@ func (p *pairing) report() error {
 func (s *pairsSummary) print(a *app) error {
 	t := cli.NewTable(a.Err)
 	t.Row("vectors", fmt.Sprintf("%d x %d, %s", s.Atoms, s.Dimension, s.Metric))
-	if s.Allowed > 0 {
-		t.Row("filter", fmt.Sprintf("allows %d of the vectors", s.Allowed))
-	}
+	printFilter(t, &s.Filtered)
 	s.columnsRead.print(t)
 	if s.PairsPerRowWith != nil {
 		t.Row("with", fmt.Sprintf("%d rows", s.Rows))

@@ -126,6 +126,7 @@ type recall struct {
 type recallSummary struct {
 	columnsRead
 	Answers int64 `json:"answers"` // in the file
+	tasks.Filtered
 	// GPUUnused says of each GPU that is there and does not search why, and what to do about it.
 	GPUUnused []string `json:"gpu_unused,omitempty"`
 	*tasks.RecallSummary
@@ -237,7 +238,7 @@ func (r *recall) prepare(ctx context.Context) error {
 		return err
 	}
 	r.engine = e
-	r.report.columnsRead = columnsOf(e.atoms.columns, r.rows)
+	r.report.columnsRead, r.report.Filtered = columnsOf(e.atoms.columns, r.rows), r.flags.filtered(r.filter)
 	if r.compare, err = newComparison(e.atoms, r.vectors, r.flags.k, r.Config.Threads); err != nil {
 		return errors.Join(err, e.close())
 	}

@@ -18,6 +18,7 @@ import (
 func (s *recallSummary) print(w io.Writer) error {
 	t := cli.NewTable(w)
 	t.Row("compared", fmt.Sprintf("%d of %d answers, %s, k = %d; best vectors by %s, plan %s, %.3g s", s.Queries, s.Answers, s.Metric, s.K, s.Method, s.Plan, s.TookMS/1e3))
+	printFilter(t, &s.Filtered)
 	s.columnsRead.print(t)
 	t.Row("recall", fmt.Sprintf("%.4f; 95%% interval %.4f to %.4f", s.Recall, s.Low, s.High))
 	if s.ByID < s.Recall {

@@ -127,8 +127,9 @@ func (r *reportRun) prepare(ctx context.Context) (err error) {
 	r.k = min(r.k, a.N)
 	r.figures = report.Figures{
 		Version: report.Version, Program: "thresher " + readBuildInfo().Version, Metric: a.Metric.String(), K: r.k,
-		Vectors: report.Set{Name: filepath.Base(r.vectors.name), Rows: int64(a.N), Dim: a.Dim},
-		Queries: report.Set{Name: filepath.Base(r.queries.name), Rows: r.total, Dim: a.Dim},
+		Vectors:  report.Set{Name: filepath.Base(r.vectors.name), Rows: int64(a.N), Dim: a.Dim},
+		Queries:  report.Set{Name: filepath.Base(r.queries.name), Rows: r.total, Dim: a.Dim},
+		Filtered: r.flags.filtered(r.filter),
 	}
 	if a.Elem() != dataset.ElemFloat32 {
 		r.figures.Vectors.DType = a.Elem().String()

@@ -50,12 +50,10 @@ func addTotals(totals []byte, r *batch.Response) ([]byte, error) {
 
 // summary is the report at the end of a search.
 type summary struct {
-	Atoms   int    `json:"vectors"`
-	DType   string `json:"dtype,omitempty"`   // in which they are kept, if not float32
-	Allowed int    `json:"allowed,omitempty"` // of the vectors, by --filter
-	// FilterColumn is the column of the queries with a filter for each.
-	FilterColumn string `json:"filter_column,omitempty"`
-	Dimension    int    `json:"dim"`
+	Atoms int    `json:"vectors"`
+	DType string `json:"dtype,omitempty"` // in which they are kept, if not float32
+	tasks.Filtered
+	Dimension int `json:"dim"`
 	columnsRead
 	K       int    `json:"k"` // the greatest of any query; 0 if one asks for any number
 	KColumn string `json:"k_column,omitempty"`
@@ -117,12 +115,7 @@ func names[T ~string](counts map[T]int64, other string) string {
 func (s *summary) print(a *app) error {
 	t := cli.NewTable(a.Err)
 	t.Row("vectors", fmt.Sprintf("%d x %d, %s", s.Atoms, s.Dimension, ofType(s.DType, s.Metric)))
-	if s.Allowed > 0 {
-		t.Row("filter", fmt.Sprintf("allows %d of the vectors", s.Allowed))
-	}
-	if s.FilterColumn != "" {
-		t.Row("filter", fmt.Sprintf("of each query, column %q", s.FilterColumn))
-	}
+	printFilter(t, &s.Filtered)
 	s.columnsRead.print(t)
 	if s.Graph != nil {
 		t.Row("graph", s.describeGraph())

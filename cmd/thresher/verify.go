@@ -216,6 +216,7 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 	if v.request.Filter, err = f.filter.rows(ctx, a, in.vectors, f.atomsColumn, v.layout, v.n); err != nil {
 		return err
 	}
+	v.report.Filtered = f.filtered(v.request.Filter)
 	if v.filters = in.filters; v.filters != nil {
 		if err := v.filters.prepare(ctx, a, in.vectors, f.atomsColumn, v.layout, v.n); err != nil {
 			return err

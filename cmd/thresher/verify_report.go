@@ -14,6 +14,7 @@ const shown = 10
 // verifyReport is the result that verify prints.
 type verifyReport struct {
 	Queries int64 `json:"queries"` // in the answers
+	tasks.Filtered
 	columnsRead
 	*tasks.VerifySummary
 
@@ -40,6 +41,7 @@ func (r *verifyReport) verdict(strict bool) error {
 func (r *verifyReport) print(w io.Writer) error {
 	t := cli.NewTable(w)
 	t.Row("checked", fmt.Sprintf("%d of %d answers, %s, %s", r.Checked, r.Queries, r.Metric, r.goal()))
+	printFilter(t, &r.Filtered)
 	r.columnsRead.print(t)
 	t.Row("guarantee", withLaw(names(r.Guarantees, "none"), names(r.Laws, ""))+r.origin())
 	if granted := r.Granted.String(); granted != "" {

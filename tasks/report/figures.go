@@ -18,7 +18,8 @@ type Figures struct {
 	Sampled int64  `json:"sampled"` // queries that were searched, of all
 	Metric  string `json:"metric"`
 	K       int    `json:"k"` // vectors searched for each query
-	Search  Search `json:"search"`
+	tasks.Filtered
+	Search Search `json:"search"`
 	// Answers are those that were compared with what the search found, in the order given.
 	Answers []Answers `json:"answers,omitempty"`
 	// Program names what made the report.
@@ -146,10 +147,10 @@ func hardness(certificates []batch.Certificate) [][]int {
 	return all
 }
 
-// funnelOf returns how the elimination of queries over n vectors of a dimension went, to k answers each.
-func funnelOf(certificates []batch.Certificate, n, dim, k int) []Stage {
+// funnelOf returns how the elimination of queries over vectors of a dimension, as many as each might have, went, to as many
+// answers.
+func funnelOf(certificates []batch.Certificate, vectors Spread, dim int, answered Spread) []Stage {
 	var stages []Stage
-	vectors := Spread{n, n, n}
 	for at := 0; ; at++ {
 		width, left := 0, []int{}
 		for j := range certificates {
@@ -172,7 +173,7 @@ func funnelOf(certificates []batch.Certificate, n, dim, k int) []Stage {
 	}
 	return append(stages,
 		Stage{Name: "scored exactly", Coordinates: dim, Vectors: spread(scored)},
-		Stage{Name: "the answer", Coordinates: dim, Vectors: Spread{k, k, k}})
+		Stage{Name: "the answer", Coordinates: dim, Vectors: answered})
 }
 
 // looked reports whether there were looks before vectors were scored.

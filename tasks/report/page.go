@@ -34,7 +34,7 @@ type compared struct {
 
 // Write writes the report as one HTML page, which needs no other file and no network.
 func Write(w io.Writer, f *Figures) error {
-	v := view{Figures: f, Lead: Lead(f), Certain: f.Search.certain()}
+	v := view{Figures: f, Lead: Lead(f), Certain: f.certain()}
 	for i := range f.Answers {
 		v.Compared = append(v.Compared, compared{&f.Answers[i], f.Answers[i].why()})
 	}

@@ -51,7 +51,7 @@ func TestHardness(t *testing.T) {
 func TestFunnel(t *testing.T) {
 	c := certificatesOf(10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110)
 	c[0].Looks = append(c[0].Looks, batch.LookRecord{Width: 128, Survivors: 3})
-	got := funnelOf(c, 1000, 96, 10)
+	got := funnelOf(c, Spread{1000, 1000, 1000}, 96, Spread{10, 10, 10})
 	want := []Stage{
 		{"first look", 64, Spread{1000, 1000, 1000}}, {"scored exactly", 96, Spread{10, 30, 50}}, {"the answer", 96, Spread{10, 10, 10}},
 	}
@@ -86,7 +86,7 @@ func figures() *Figures {
 		Vectors: Set{Name: "a.npy", Rows: 1000, Dim: 96}, Queries: Set{Name: "q.npy", Rows: 20}, Sampled: 20, Metric: "l2", K: 10,
 		Search: Search{
 			Method: batch.Certain, Promise: "certain: none wrong", Guarantees: map[batch.Guarantee]int64{batch.GuaranteeCertain: 20},
-			Read: .25, Seconds: 1e-4, DenseSeconds: 3e-4, Part: 20, Funnel: funnelOf(certificatesOf(1, 2, 3, 4, 5, 6, 7, 8, 9, 10), 1000, 96, 10),
+			Read: .25, Seconds: 1e-4, DenseSeconds: 3e-4, Part: 20, Funnel: funnelOf(certificatesOf(1, 2, 3, 4, 5, 6, 7, 8, 9, 10), Spread{1000, 1000, 1000}, 96, Spread{10, 10, 10}),
 		},
 		Answers: []Answers{{
 			Name: `<b>"&.npz`, Seconds: 2e-5,
@@ -223,5 +223,32 @@ func TestOneColourForAFile(t *testing.T) {
 	}
 	if text := string(times.SVG); strings.Contains(text, first) || !strings.Contains(text, second) || !strings.Contains(text, third) {
 		t.Errorf("by time %s, or no %s or %s:\n%s", first, second, third, text)
+	}
+}
+
+// TestFilterIsSaid: a page about some of the vectors says so where it begins and where it says what is certain.
+func TestFilterIsSaid(t *testing.T) {
+	for _, test := range []struct {
+		of   tasks.Filtered
+		want []string
+	}{
+		{tasks.Filtered{Filter: "year < 1999", Allowed: 120}, []string{
+			"by Euclidean distance, with the filter year &lt; 1999.", "best of the 120 vectors, of 1,000, that the filter allows: year &lt; 1999.", "compares a query with every vector that the filter allows.",
+		}},
+		{tasks.Filtered{FilterColumn: "only"}, []string{
+			"by Euclidean distance, each with the filter in its column &#34;only&#34;.", "the expression in its column &#34;only&#34;", "compares a query with every vector that its filter allows.",
+		}},
+	} {
+		f := figures()
+		f.Filtered = test.of
+		var out bytes.Buffer
+		if err := Write(&out, f); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range test.want {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%+v: the page lacks %q", test.of, want)
+			}
+		}
 	}
 }

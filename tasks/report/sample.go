@@ -32,6 +32,17 @@ func (s *Sample) Add(part *batch.Request, numbers []int64, ids []string) {
 // certificate is that of the answer to query j of the sample.
 func (s *Sample) certificate(j int) *batch.Certificate { return &s.found[j].Certificate }
 
+// allowed is how many vectors the answer to query j of a part may have.
+func (s *Sample) allowed(part *batch.Request, j int) int {
+	switch {
+	case part.Goals != nil && part.Goals[j].Filter != nil:
+		return len(part.Goals[j].Filter)
+	case part.Filter != nil:
+		return len(part.Filter)
+	}
+	return s.Atoms.N
+}
+
 // part returns the request for the queries from lo to hi of the sample.
 func (s *Sample) part(lo, hi int) (batch.Request, error) {
 	req, dim := s.Request, s.Atoms.Dim

@@ -24,6 +24,7 @@ func (s *Sample) Search(ctx context.Context, e tasks.Searcher, observe func(done
 	var own, dense []float64         // seconds a part
 	var ownBytes, denseBytes float64 // read in these parts
 	s.found = make([]batch.Answer, 0, m)
+	allowed := make([]int, 0, m) // vectors
 	for lo := 0; lo < m; lo += maxPart {
 		hi := min(lo+maxPart, m)
 		req, err := s.part(lo, hi)
@@ -36,6 +37,9 @@ func (s *Sample) Search(ctx context.Context, e tasks.Searcher, observe func(done
 		}
 		counts.Add(resp)
 		s.found = append(s.found, resp.Answers...)
+		for j := range hi - lo {
+			allowed = append(allowed, s.allowed(&req, j))
+		}
 		if hi-lo == found.Part && len(own) < maxDenseRuns { // others would be timed in parts of another size
 			own, ownBytes = append(own, resp.Took.Seconds()), ownBytes+float64(resp.Stats.Bytes)
 			if req.Method != batch.Exact {
@@ -65,7 +69,11 @@ func (s *Sample) Search(ctx context.Context, e tasks.Searcher, observe func(done
 		}
 		found.Plan = certificates[j].Plan
 	}
-	found.Funnel = funnelOf(certificates, s.Atoms.N, s.Atoms.Dim, s.Request.K)
+	answered := make([]int, m)
+	for j := range s.found {
+		answered[j] = len(s.found[j].IDs)
+	}
+	found.Funnel = funnelOf(certificates, spread(allowed), s.Atoms.Dim, spread(answered))
 	if !found.looked() { // it is itself a dense scan, and differs from another by chance only
 		found.Read, found.DenseSeconds = 1, 0
 	}

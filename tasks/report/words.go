@@ -12,7 +12,7 @@ import (
 
 // Lead is the sentence that a report begins with.
 func Lead(f *Figures) string {
-	of := fmt.Sprintf("%s %s against %s vectors of %d dimensions by %s", count(f.Sampled), plural(f.Sampled, "query", "queries"), count(f.Vectors.Rows), f.Vectors.Dim, metricWord(f.Metric))
+	of := fmt.Sprintf("%s %s against %s vectors of %d dimensions by %s", count(f.Sampled), plural(f.Sampled, "query", "queries"), count(f.Vectors.Rows), f.Vectors.Dim, metricWord(f.Metric)) + f.filtered()
 	switch len(f.Answers) {
 	case 0:
 		return "The true " + best(f.K) + " of " + of + "."
@@ -29,6 +29,17 @@ func Lead(f *Figures) string {
 		low, high = min(low, f.Answers[i].Recall), max(high, f.Answers[i].Recall)
 	}
 	return fmt.Sprintf("%d sets of answers have from %s to %s of the true %s of %s.", len(f.Answers), percent(low), percent(high), best(f.wanted()), of)
+}
+
+// filtered ends the sentence that a report begins with; nothing without a filter.
+func (f *Figures) filtered() string {
+	switch {
+	case f.FilterColumn != "":
+		return fmt.Sprintf(", each with the filter in its column %q", f.FilterColumn)
+	case f.Filter != "":
+		return ", with the filter " + f.Filter
+	}
+	return ""
 }
 
 // listed joins one text or more.
@@ -61,25 +72,35 @@ func best(k int) string {
 	return fmt.Sprintf("%d nearest neighbours", k)
 }
 
-// certain are the sentences that say what the search promises and why.
-func (s *Search) certain() []string {
+// certain are the sentences that say what the search promises, of which vectors, and why.
+func (f *Figures) certain() []string {
+	s := &f.Search
 	words := []string{"The true neighbours on this page were found by thresher and are " + s.Promise + "."}
+	every := "every vector"
+	switch {
+	case f.FilterColumn != "":
+		every = "every vector that its filter allows"
+		words = append(words, fmt.Sprintf("They are the best of the vectors that the filter of each query allows, the expression in its column %q; other vectors in answers do not count.", f.FilterColumn))
+	case f.Filter != "":
+		every = "every vector that the filter allows"
+		words = append(words, fmt.Sprintf("They are the best of the %s vectors, of %s, that the filter allows: %s. Other vectors in answers do not count.", count(int64(f.Allowed)), count(f.Vectors.Rows), f.Filter))
+	}
 	switch {
 	case s.only(batch.GuaranteeExact):
-		words = append(words, "Exact: every vector was compared with the query, or ruled out by a bound that cannot fail, and the scores that decide are sums in float64 of the vectors.")
+		words = append(words, "Exact: "+every+" was compared with the query, or ruled out by a bound that cannot fail, and the scores that decide are sums in float64 of the vectors.")
 	case s.only(batch.GuaranteeExact, batch.GuaranteeCertain):
 		words = append(words, "Certain: a vector was left out only where it is proven to be no neighbour. Part of its coordinates bounds how well it can score at best, and that is less than what the last neighbour found scores.")
 	case s.Guarantees[batch.GuaranteeProbabilistic] > 0:
 		words = append(words, "Probabilistic: a vector was left out where part of its coordinates bounds its score below that of the last neighbour found, except with the probability stated.")
 	}
 	if !s.looked() {
-		return append(words, fmt.Sprintf("A query took %s, by a dense scan, which compares it with every vector.", duration(s.Seconds)))
+		return append(words, fmt.Sprintf("A query took %s, by a dense scan, which compares it with %s.", duration(s.Seconds), every))
 	}
 	if s.DenseSeconds <= 0 {
 		return words
 	}
-	return append(words, fmt.Sprintf("To know this, thresher read %s of the bytes that a dense scan reads, which compares a query with every vector. A query took %s, and %s by the dense scan: thresher was %s.",
-		percent(s.Read), duration(s.Seconds), duration(s.DenseSeconds), ratio(s.DenseSeconds, s.Seconds)))
+	return append(words, fmt.Sprintf("To know this, thresher read %s of the bytes that a dense scan reads, which compares a query with %s. A query took %s, and %s by the dense scan: thresher was %s.",
+		percent(s.Read), every, duration(s.Seconds), duration(s.DenseSeconds), ratio(s.DenseSeconds, s.Seconds)))
 }
 
 // only reports whether all answers have one of these guarantees.

@@ -1,6 +1,7 @@
 // The form that creates a tournament.
 
 import { newKey, Problem } from "./api.js";
+import { whileBusy } from "./element.js";
 import { numberOf, textsOf } from "./entry.js";
 import { plural } from "./number.js";
 import { brief } from "./problem.js";
@@ -24,7 +25,8 @@ export class Creation {
     this.#renew();
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      this.#send();
+      const button = form.querySelector("button.primary");
+      if (!button.disabled) whileBusy(button, () => this.#send());
     });
     form.addEventListener("input", (event) => {
       this.#renew();
@@ -39,9 +41,6 @@ export class Creation {
   }
 
   async #send() {
-    const button = this.#form.querySelector("button.primary");
-    if (button.disabled) return;
-    button.disabled = true;
     this.#problem.replaceChildren();
     for (const field of this.#form.elements) field.removeAttribute("aria-invalid");
     try {
@@ -54,8 +53,6 @@ export class Creation {
       field?.setAttribute("aria-invalid", "true");
       field?.setAttribute("aria-errormessage", this.#problem.id);
       field?.focus();
-    } finally {
-      button.disabled = false;
     }
   }
 

@@ -11,6 +11,13 @@ export class Standing {
     this.#at = at;
   }
 
+  // clear shows none, until that of a tournament which was opened is known.
+  clear() {
+    for (const node of [this.#at.status, this.#at.close, this.#at.notes]) say(node, "");
+    this.#at.close.hidden = this.#at.table.hidden = true;
+    this.#at.table.replaceChildren();
+  }
+
   // show shows the state of tournament t. The answer to a report lacks the standings, which then stay.
   show(t, state) {
     say(this.#at.status, `${summary(t, state)} ${tally(state)}`);

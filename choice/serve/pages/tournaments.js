@@ -44,7 +44,9 @@ new Creation(api, byId("create"), byId("create-problem"), (made) => {
 function choose() {
   const id = decodeURIComponent(location.hash.slice(1));
   choice.mark(id);
-  if (id.startsWith("tournament_")) match.open(id);
+  if (!id.startsWith("tournament_")) return;
+  if (match.tournament?.id !== id) standing.clear();
+  match.open(id);
 }
 addEventListener("hashchange", choose);
 choose();

@@ -50,12 +50,15 @@ export class Settings {
   async #save() {
     const { text, problem, status } = this.#parts;
     problem.replaceChildren();
+    text.removeAttribute("aria-invalid");
     try {
       if (!this.#collection) throw new Problem({ title: "No collection is selected" });
       let settings;
       try {
         settings = read(text.value || "{}");
       } catch (error) {
+        text.setAttribute("aria-invalid", "true");
+        text.setAttribute("aria-errormessage", problem.id);
         throw new Problem({ title: "The settings are not JSON", detail: error.message });
       }
       await this.#api.put(this.#path, settings);

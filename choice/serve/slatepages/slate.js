@@ -2,7 +2,7 @@
 
 import { Problem } from "./api.js";
 import { element, say } from "./element.js";
-import { figure, share } from "./number.js";
+import { figure, plural, share } from "./number.js";
 import { describe } from "./problem.js";
 import { fillBoxes } from "./rows.js";
 import { excluded } from "./slaterequest.js";
@@ -42,7 +42,7 @@ export class Slate extends EventTarget {
     rows.replaceChildren(...slate.items.map((item, i) => entry(item, i, boxes[i])));
     seen.max = seen.value = slate.items.length;
     form.hidden = slate.items.length === 0;
-    say(status, `${slate.items.length} rows for ${slate.user}, in ${figure(answer.took_ms)} ms.${slate.items.length === 0 ? " None fits the budgets." : ""}`);
+    say(status, `${plural(slate.items.length, "row")} for ${slate.user}, in ${figure(answer.took_ms)} ms.${slate.items.length === 0 ? " None fits the budgets." : ""}`);
     const promise = slate.alpha > 0 ? [`Its value is at least ${share(slate.alpha)} of the best slate’s, as far as tastes are known.`] : [];
     say(notes, [...promise, ...excluded(answer.excluded)].join(" "));
     const ids = slate.items.map(({ id }) => id);
@@ -53,6 +53,7 @@ export class Slate extends EventTarget {
     const { rows, seen, status, problem, form } = this.#parts;
     const liked = [...rows.querySelectorAll("input")].map((box) => (box.checked ? 1 : 0));
     problem.replaceChildren();
+    seen.removeAttribute("aria-invalid");
     try {
       const looked = seen.valueAsNumber;
       if (!(Number.isInteger(looked) && looked >= 1 && looked <= liked.length))
@@ -61,10 +62,14 @@ export class Slate extends EventTarget {
       const taken = await this.#api.post(path, { slate_id: this.#slate.slate_id, rewards: liked.slice(0, looked) });
       form.hidden = true;
       say(this.#parts.notes, "");
-      say(status, `Learned: ${taken.observations} rewards of ${taken.user} are known. The next slate makes use of them.`);
+      say(status, `Learned: ${plural(taken.observations, "reward")} of ${taken.user} ${taken.observations === 1 ? "is" : "are"} known. The next slate makes use of them.`);
       this.dispatchEvent(new Event("changed"));
     } catch (error) {
       problem.replaceChildren(describe(error));
+      if (error.field !== "seen") return;
+      seen.setAttribute("aria-invalid", "true");
+      seen.setAttribute("aria-errormessage", problem.id);
+      seen.focus();
     }
   }
 }

@@ -1,6 +1,6 @@
 // The dialog that deletes a collection, once its name is typed.
 
-import { element, say } from "./element.js";
+import { element, say, whileBusy } from "./element.js";
 import { plural } from "./number.js";
 import { describe } from "./problem.js";
 
@@ -47,15 +47,16 @@ export function askDeletion(api, button, collections, gone) {
   });
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
-    if (input.value !== name) return;
-    confirm.disabled = true;
-    try {
-      await api.remove(`v1/collections/${encodeURIComponent(name)}`);
-      dialog.close();
-      gone(name);
-    } catch (error) {
-      problem.replaceChildren(describe(error));
-      confirm.disabled = false;
-    }
+    if (input.value !== name || confirm.disabled) return;
+    problem.replaceChildren();
+    await whileBusy(confirm, async () => {
+      try {
+        await api.remove(`v1/collections/${encodeURIComponent(name)}`);
+        dialog.close();
+        gone(name);
+      } catch (error) {
+        problem.replaceChildren(describe(error));
+      }
+    });
   });
 }

@@ -30,8 +30,22 @@ export function say(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
-// quoted puts a text of a user into a sentence.
-export const quoted = (text) => `“${text}”`;
+// whileBusy disables a button during a task, and gives it back the focus that it loses by that.
+export async function whileBusy(button, task) {
+  const focused = document.activeElement === button;
+  button.disabled = true;
+  try {
+    await task();
+  } finally {
+    button.disabled = false;
+    if (focused && [document.body, button, null].includes(document.activeElement)) button.focus();
+  }
+}
+
+// quoted puts a text of a user into a sentence, isolated if it may run from right to left.
+export const quoted = (text) => (RIGHT_TO_LEFT.test(text) ? `“\u2068${text}\u2069”` : `“${text}”`);
+
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\u200e\u200f\u202a-\u202e\u2066-\u2069\ufb1d-\ufdff\ufe70-\ufeff]/;
 
 // table makes a table with one heading a column and rows of cells, each a text, a number or a node.
 // A column with figures is right-aligned, its heading too.

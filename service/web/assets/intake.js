@@ -2,7 +2,7 @@
 
 import { newKey, Problem } from "./api.js";
 import { isTable, kindOf, nameFor } from "./dropped.js";
-import { element, say } from "./element.js";
+import { element, say, whileBusy } from "./element.js";
 import { bytes, count, plural, share } from "./number.js";
 import { describe } from "./problem.js";
 import { report } from "./comparison.js";
@@ -41,7 +41,8 @@ export class Intake extends EventTarget {
     form.elements.table.addEventListener("change", () => (form.elements.name.value = nameFor(this.#table)));
     form.addEventListener("submit", (e) => {
       e.preventDefault();
-      this.#run();
+      const button = form.querySelector(".primary");
+      if (!button.disabled) whileBusy(button, () => this.#run());
     });
     dialog.addEventListener("close", () => this.#running.abort());
     form.querySelector("[value=cancel]").addEventListener("click", () => dialog.close());
@@ -103,10 +104,8 @@ export class Intake extends EventTarget {
     const { form, dialog, problem, outcome } = this.#parts;
     this.#running = new AbortController();
     const { signal } = this.#running;
-    const button = form.querySelector(".primary");
     problem.replaceChildren();
     outcome.replaceChildren();
-    button.disabled = true;
     try {
       if (form.elements.use.value === "collection") {
         const made = await this.#create(signal);
@@ -123,9 +122,9 @@ export class Intake extends EventTarget {
       if (error.name === "AbortError") return;
       if (!(error instanceof Problem)) throw error;
       problem.replaceChildren(describe(error));
-      if (["column", "ids", "header"].includes(error.field) || /\b(header|column)\b/.test(error.detail ?? "")) form.querySelector("details").open = true;
+      if (hasReadings(error)) form.querySelector("details").open = true;
+      problem.scrollIntoView({ block: "nearest" });
     } finally {
-      button.disabled = false;
       this.#say("");
     }
   }
@@ -137,7 +136,7 @@ export class Intake extends EventTarget {
       for (const file of files) {
         const sending = (done) => this.#say(`${file.name}: ${share(Math.floor(100 * done) / 100)} of ${bytes(file.size)} sent`, done);
         sending(0);
-        ids.push((await this.#api.upload(file, sending, signal)).id);
+        ids.push((await this.#api.upload(file, sending, signal).catch((error) => Promise.reject(named(error, file)))).id);
       }
       return await use(...ids);
     } catch (error) {
@@ -210,4 +209,14 @@ export class Intake extends EventTarget {
       return this.#api.post(path, body, signal);
     });
   }
+}
+
+// hasReadings reports whether another reading of a file may avoid a problem; a value that is not finite has its place in all.
+const hasReadings = ({ type, field, detail }) =>
+  !type?.endsWith("/not-finite") && (["column", "ids", "header"].includes(field) || /\b(header|column)\b/.test(detail ?? ""));
+
+// named adds the name of a file to the problem of its upload.
+function named(error, file) {
+  if (error instanceof Problem && error.detail) error.detail = `${file.name}: ${error.detail}`;
+  return error;
 }

@@ -108,7 +108,7 @@ function rates(b) {
   if (failed > 0) parts.push(`${count(failed)} failed`);
   if (position > 0) parts.push(`${plural(position, "job")} before it`);
   if (rate > 0) parts.push(`${short(rate)} queries/s`);
-  if (saving > 0) parts.push(`${share(1 / saving)} of the data read`);
+  if (saving > 0 && !(failed > 0 && completed === 0)) parts.push(`${share(1 / saving)} of the data read`);
   if (left !== null && !FINAL.has(b.status)) parts.push(`${span(left)} left`);
   return parts.join(" · ");
 }

@@ -25,5 +25,6 @@ export function describe(p) {
 
 // brief makes an element with the title and the detail of a Problem, for pages whose fields have other names than those of the API.
 export function brief(p) {
-  return element("div", { class: "problem" }, element("h3", {}, p.title ?? "This failed"), element("p", {}, p.detail ?? ""));
+  const detail = p.detail ? [element("p", {}, p.detail)] : [];
+  return element("div", { class: "problem" }, element("h3", {}, p.title ?? "This failed"), ...detail);
 }

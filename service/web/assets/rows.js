@@ -48,7 +48,7 @@ function describeRow(box, values, columns) {
 function value(v) {
   const text = [v].flat().join(", ");
   if (/^data:image\//i.test(text)) return element("em", {}, "an image, not shown");
-  if (!/^https?:\/\/\S+$/i.test(text)) return text;
+  if (!/^https?:\/\/\S+$/i.test(text)) return element("bdi", {}, text); // whichever way it runs, the next column follows it
   const link = element("a", { href: text, target: "_blank", rel: "noopener noreferrer" }, text);
   return /\.(png|jpe?g|gif|webp|avif|svg)([?#].*)?$/i.test(text) ? element("span", {}, link, " ", element("em", {}, "(image, not loaded)")) : link;
 }
