@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
 
 from server import BUILD, Server
-from tabs import Tab
+from tabs import PATIENCE, Tab
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -31,8 +31,7 @@ def demo(server: Server) -> dict:
     return server.ask("/v1/collections")["data"][0]
 
 
-# Milliseconds that a page may take for what a test expects of it, on a busy machine.
-expect.set_options(timeout=60_000)
+expect.set_options(timeout=PATIENCE)
 
 
 @pytest.fixture(scope="session")

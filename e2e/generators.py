@@ -55,8 +55,8 @@ def in_time(options: dict[str, Any]) -> None:
             deadline = float(options[name])
         except (KeyError, TypeError, ValueError):
             continue
-        if LEAST_DEADLINE <= deadline < 10_000:
-            options[name] = 10_000
+        if LEAST_DEADLINE <= deadline < 600_000:
+            options[name] = 600_000
 
 
 LEAST_DEADLINE = 0.001

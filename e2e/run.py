@@ -19,7 +19,7 @@ import sys
 import environment
 
 # Seconds. Most of it is for the requests of test_description.py.
-LIMIT = 400 + 20 * int(os.environ.get("E2E_EXAMPLES", "12"))
+LIMIT = 1800 + 60 * int(os.environ.get("E2E_EXAMPLES", "12"))
 
 
 def main() -> int:

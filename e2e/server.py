@@ -16,9 +16,12 @@ from typing import Any
 
 BUILD = Path(__file__).resolve().parent.parent / "build" / "e2e"
 
-START = 180  # seconds until the demo is loaded, on a busy machine
-STOP = 90  # seconds that a drain may take there
-ANSWER = 120  # seconds for an answer there
+START = 900  # seconds until the demo is loaded, on a busy machine
+STOP = 600  # seconds that a drain may take there
+ANSWER = 600  # seconds for an answer there
+
+# With these no limit of time strikes on a machine that is slow or stands still for a while.
+NO_HURRY = ("--timeouts-header=1h", "--timeouts-body=1h", "--timeouts-idle=1h", "--timeouts-search=1h")
 
 SERVES = re.compile(r"^thresher serves http://(\S+), data in ", re.MULTILINE)
 SERVES_GRPC = re.compile(r"^thresher serves gRPC on (\S+)$", re.MULTILINE)
@@ -49,6 +52,7 @@ class Server:
             "127.0.0.1:0",
             "--data",
             self.folder.name,
+            *NO_HURRY,
             *self.flags,
         ]
         with self.log.open("ab") as log:

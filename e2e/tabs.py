@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, Route, expect
 from server import BUILD, Server
 
 WIDE, NARROW = 1200, 360
+PATIENCE = 300_000  # milliseconds that a page may take for what a test expects of it, on a busy machine
 
 
 class Tab:
@@ -19,7 +20,7 @@ class Tab:
 
     def __init__(self, browser: Browser, width: int = WIDE, scheme: Any = "light") -> None:
         self.page: Page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        self.page.set_default_timeout(60_000)  # on a busy machine
+        self.page.set_default_timeout(PATIENCE)
         self.complaints: list[str] = []
         self.page.on("pageerror", lambda e: self.complaints.append(str(e)))
         self.page.on("console", self.hear)
@@ -71,7 +72,7 @@ def settle(page: Page) -> None:
     page.evaluate("Promise.allSettled(document.getAnimations().map((a) => a.finished))")
 
 
-def until(page: Page, holds: Callable[[], bool], most: float = 60) -> None:
+def until(page: Page, holds: Callable[[], bool], most: float = PATIENCE / 1000) -> None:
     """Lets the test hear of what the page does until a condition holds."""
     end = time.monotonic() + most
     while not holds():

@@ -14,7 +14,7 @@ import sample
 from server import Server
 
 FINAL = {"completed", "failed", "expired", "cancelled"}
-PATIENCE = 180  # seconds for a job, on a busy machine
+PATIENCE = 900  # seconds for a job, on a busy machine
 
 
 @pytest.fixture(scope="module")

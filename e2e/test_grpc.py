@@ -12,7 +12,7 @@ import tritonclient.grpc as triton
 from tritonclient.utils import InferenceServerException
 
 import sample
-from server import Server
+from server import ANSWER, Server
 
 QUERIES = 20
 K = 5
@@ -62,7 +62,9 @@ def test_answers_are_those_of_a_dense_scan(
         tensor("k", np.array([K], np.int32), "INT32"),
         tensor("delta", np.array([sample.DELTA], np.float32), "FP32"),
     ]
-    result = client.infer(demo["name"], inputs, request_id="e2e-1", compression_algorithm=algorithm, client_timeout=120)
+    result = client.infer(
+        demo["name"], inputs, request_id="e2e-1", compression_algorithm=algorithm, client_timeout=ANSWER
+    )
     assert result.get_response().id == "e2e-1" and result.get_response().model_version == str(demo["version"])
     _, scores = sample.exact(server, demo, queries, K)
     assert result.as_numpy("ids").shape == (QUERIES, K) and result.as_numpy("ids").dtype == np.int64
@@ -73,7 +75,7 @@ def test_answers_are_those_of_a_dense_scan(
 
 def test_parameters_do_as_tensors_do(client: triton.InferenceServerClient, demo: dict, queries: np.ndarray) -> None:
     inputs = [tensor("queries", queries, "FP32")]
-    result = client.infer(demo["name"], inputs, parameters={"k": 3, "method": "exact"}, priority=1, timeout=10_000_000)
+    result = client.infer(demo["name"], inputs, parameters={"k": 3, "method": "exact"}, priority=1, timeout=600_000_000)
     assert result.as_numpy("ids").shape == (QUERIES, 3) and result.as_numpy("exact").all()
     outputs = [triton.InferRequestedOutput("scores")]
     only = client.infer(demo["name"], inputs, outputs=outputs, parameters={"k": 3})
@@ -94,10 +96,10 @@ def test_a_stream_answers_each_in_turn(
             client.async_stream_infer(demo["name"], inputs, request_id=str(i))
         client.async_stream_infer("nobody", [tensor("queries", queries[:1], "FP32")])
         for i in range(QUERIES):
-            result, error = answers.get(timeout=120)
+            result, error = answers.get(timeout=ANSWER)
             assert error is None and result.get_response().id == str(i)
             np.testing.assert_allclose(result.as_numpy("scores")[0], scores[i], rtol=1e-5)
-        _, error = answers.get(timeout=120)
+        _, error = answers.get(timeout=ANSWER)
         assert "nobody" in error.message()
     finally:
         client.stop_stream()
@@ -149,6 +151,6 @@ def test_tokens_and_health() -> None:
             assert refused.value.status() == "StatusCode.UNAUTHENTICATED" and "Bearer" in refused.value.message()
         with grpc.insecure_channel(guarded.grpc) as channel:
             check = channel.unary_unary("/grpc.health.v1.Health/Check")
-            assert check(b"", timeout=120) == b"\x08\x01"  # SERVING
+            assert check(b"", timeout=ANSWER) == b"\x08\x01"  # SERVING
     finally:
         guarded.stop()

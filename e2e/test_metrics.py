@@ -7,7 +7,7 @@ import subprocess
 import urllib.request
 
 import environment
-from server import Server
+from server import ANSWER, Server
 
 NAMES = (
     "thresher_search_seconds",
@@ -53,7 +53,7 @@ NAMES = (
 
 
 def scrape(server: Server) -> str:
-    with urllib.request.urlopen(server.url + "/metrics", timeout=120) as answer:
+    with urllib.request.urlopen(server.url + "/metrics", timeout=ANSWER) as answer:
         assert answer.headers["Content-Type"].startswith("text/plain")
         text: str = answer.read().decode()
         return text

@@ -22,7 +22,7 @@ COMMANDS = {
     "node": ["node", str(Path(os.environ.get("E2E_NODE", "")) / "jobs.js")],
     "go": [os.environ.get("E2E_OFFLINE", "")],
 }
-PATIENCE = 240  # seconds for a whole client run, on a busy machine
+PATIENCE = 1200  # seconds for a whole client run, on a busy machine
 
 
 @pytest.fixture(scope="module")

@@ -39,7 +39,7 @@ def test_commands_work_as_written(toured: Server, tmp_path: Path) -> None:
     tools.mkdir()
     (tools / "thresher").symlink_to(os.environ["E2E_THRESHER"])
     curl = tools / "curl"
-    curl.write_text(f'#!/bin/sh\nexec {shutil.which("curl")} --fail-with-body --show-error --max-time 120 "$@"\n')
+    curl.write_text(f'#!/bin/sh\nexec {shutil.which("curl")} --fail-with-body --show-error --max-time 600 "$@"\n')
     curl.chmod(0o755)
     folder = tmp_path / "folder"
     folder.mkdir()
@@ -49,7 +49,7 @@ def test_commands_work_as_written(toured: Server, tmp_path: Path) -> None:
         env=os.environ | {"PATH": f"{tools}:{os.environ['PATH']}", "THRESHER_SERVER": toured.url},
         capture_output=True,
         text=True,
-        timeout=360,
+        timeout=1200,
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
 
@@ -83,7 +83,7 @@ def test_backup_and_restore_work_as_written(tmp_path: Path) -> None:
         start_new_session=True,
     )
     try:
-        said, _ = done.communicate(timeout=180)
+        said, _ = done.communicate(timeout=1200)
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(done.pid, signal.SIGKILL)

@@ -13,7 +13,7 @@ import tritonclient.grpc
 import tritonclient.http
 
 import sample
-from server import Server
+from server import ANSWER, Server
 
 SECONDS = 2.0
 IN_FLIGHT = 8
@@ -56,12 +56,12 @@ def over_grpc(server: Server, model: str, queries: np.ndarray, check: Callable[[
 
         deadline, sent = time.monotonic() + SECONDS, 0
         while time.monotonic() < deadline or sent < IN_FLIGHT:
-            assert room.acquire(timeout=120)
+            assert room.acquire(timeout=ANSWER)
             i = sent % len(queries)
             client.async_infer(model, inputs(triton, queries[i]), answered(i))
             sent += 1
         for _ in range(IN_FLIGHT):
-            assert room.acquire(timeout=120)
+            assert room.acquire(timeout=ANSWER)
     assert not wrong, wrong[0]
     return len(done)
 

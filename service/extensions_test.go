@@ -437,15 +437,16 @@ func TestTalliesOfCollections(t *testing.T) {
 // TestTurnsOfExtensions: what an extension has bounded takes its turn among searches, and waits no longer than any
 // search may take.
 func TestTurnsOfExtensions(t *testing.T) {
-	s := start(t, func(o *Options) { o.Limits.Searches, o.Timeouts.Search = 1, 100*time.Millisecond })
+	s := start(t, func(o *Options) { o.Limits.Searches = 1 })
 	at := "/v1/notes/" + s.write("short")
+	s.o.Timeouts.Search = 100 * time.Millisecond
 	held, err := s.turnOf(context.Background(), "address 127.0.0.1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.do("GET", at, nil).problem(504, "deadline")
 	held.end()
-	s.o.Timeouts.Search = time.Minute
+	s.o.Timeouts.Search = noHurry.Search
 	s.do("GET", at, nil).want(200)
 }
 

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -123,10 +124,17 @@ func TestDeadlines(t *testing.T) {
 	t.Run("the best so far", func(t *testing.T) {
 		s.in(t)
 		s.hooks.set(nil, nil)
-		s.hooks.halve(true)
+		s.hooks.halve(2)
 		var r results
 		queries := [][]float32{gaussian(1, dim), gaussian(2, dim)}
-		s.do("POST", searchFilms, map[string]any{"queries": queries, "method": "exact", "timeout_ms": 3000, "include": []string{"certificate"}}).want(200).into(&r)
+		inTime(t, func(deadline time.Duration) (late bool) {
+			a := s.do("POST", searchFilms, map[string]any{"queries": queries, "method": "exact", "timeout_ms": deadline.Milliseconds(), "include": []string{"certificate"}})
+			if a.status == 504 {
+				return true
+			}
+			a.want(200).into(&r)
+			return !r.Results[0].Complete
+		})
 		if x := r.Results[0]; !x.Complete || len(x.IDs) != 10 || x.Guarantee != "exact" {
 			t.Errorf("the query that was answered: %+v", x)
 		}
@@ -152,34 +160,45 @@ func gathered() int {
 // TestDeadlineOfOne: of searches that run together one reaches its deadline: it gets the best
 // so far, the other its complete answer.
 func TestDeadlineOfOne(t *testing.T) {
+	inTime(t, func(deadline time.Duration) (late bool) { return deadlineOfOne(t, deadline) })
+}
+
+func deadlineOfOne(t *testing.T, deadline time.Duration) (late bool) {
 	s := start(t, func(o *Options) {
 		o.Coalesce = &batch.CoalescerOptions{Window: time.Hour, Idle: 1, Runs: 1}
 	})
+	defer s.stopAll()
 	s.fill()
-	begun, gate, steps := make(chan struct{}), make(chan struct{}), 0
+	begun, gate := make(chan struct{}), make(chan struct{})
+	var steps atomic.Int64
 	s.hooks.set(func(context.Context) { // for one run after the other
-		switch steps++; steps {
+		switch steps.Add(1) {
 		case 1:
 			close(begun)
 			<-gate
 		case 2: // the run of both
-			s.hooks.halve(true)
+			s.hooks.halve(4)
 		case 3: // again, for one
-			s.hooks.halve(false)
+			s.hooks.halve(0)
 		}
 	}, nil)
 	first := s.later(oneQuery(""))
 	<-begun
 	row := "[" + strings.Repeat("1,", dim-1) + "2]"
-	timed := s.later(`{"queries":[` + row + `,` + row + `,` + row + `],"method":"exact","timeout_ms":3000,"include":["certificate"]}`)
+	timed := s.later(`{"queries":[` + row + `,` + row + `,` + row + `],"method":"exact","include":["certificate"],"timeout_ms":` + fmt.Sprint(deadline.Milliseconds()) + `}`)
 	other := s.later(oneQuery(""))
-	for gathered() < 3 {
+	for gathered() < 3 && len(timed) == 0 {
 		runtime.Gosched()
 	}
 	close(gate)
 	(<-first).want(200)
 	var r results
-	(<-timed).want(200).into(&r)
+	a := <-timed
+	if a.status == 504 {
+		(<-other).want(200)
+		return true
+	}
+	a.want(200).into(&r)
 	partial := 0
 	for _, x := range r.Results {
 		if !x.Complete {
@@ -189,28 +208,27 @@ func TestDeadlineOfOne(t *testing.T) {
 			}
 		}
 	}
-	if partial == 0 || partial == 3 { // half of all four are answered, in either order
-		t.Errorf("%+v; want some of it answered", r.Results)
-	}
 	r = results{}
 	(<-other).want(200).into(&r)
 	if x := r.Results[0]; !x.Complete || len(x.IDs) != 10 {
 		t.Errorf("%+v", x)
 	}
+	if partial == 0 || partial == 3 { // half of all four are answered, in either order, unless it was too late for a shared run
+		return true
+	}
 	s.hooks.set(nil, nil)
 	if text := string(s.do("GET", "/metrics", nil).want(200).body); !strings.Contains(text, fmt.Sprintf(`thresher_partial_answers_total{collection="films",method="exact"} %d`, partial)) {
 		t.Error("no partial answer is counted")
 	}
+	return false
 }
 
 // TestSlowBodies: a client that announces more than it sends is refused, and does not delay
 // other searches meanwhile.
 func TestSlowBodies(t *testing.T) {
-	s := start(t, func(o *Options) {
-		o.Timeouts.Body = 300 * time.Millisecond
-		o.Limits.Searches, o.Limits.Waiting = 1, -1
-	})
+	s := start(t, func(o *Options) { o.Limits.Searches, o.Limits.Waiting = 1, -1 })
 	s.fill()
+	s.pace.grace = time.Second
 	var all sync.WaitGroup
 	for _, request := range []string{
 		"POST " + searchFilms + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{\"queries\":",
@@ -316,9 +334,10 @@ func (d *deadlines) SetReadDeadline(t time.Time) error {
 func TestHostileBodiesTakeNoMemory(t *testing.T) {
 	s := start(t, func(o *Options) {
 		o.Limits = Limits{Body: 64 << 20, Bodies: 128 << 20, K: 1 << 30, Queries: 1 << 30}
-		o.Timeouts.Body = 500 * time.Millisecond
 	})
 	s.fill()
+	usual := s.pace.grace
+	s.pace.grace = time.Second
 	huge := strings.Replace(string(npy(nil, dim)), "(0, 8)", "(2000000, 8)", 1) // 64 MB that are never sent
 	bodies := []string{
 		fmt.Sprintf("POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-npy\r\nContent-Length: 64000128\r\n\r\n%s", searchFilms, huge),
@@ -341,6 +360,7 @@ func TestHostileBodiesTakeNoMemory(t *testing.T) {
 	if grown := allocated() - before; grown > 128<<20 {
 		t.Errorf("%d MB were allocated", grown>>20)
 	}
+	s.pace.grace = usual
 	for range 3 {
 		if a := s.do("POST", searchFilms, oneQuery(`,"k":1000000000`)); a.status != 400 {
 			t.Errorf("%d", a.status)
@@ -466,6 +486,40 @@ func TestEndWhateverRuns(t *testing.T) {
 	<-answered
 	if err := s.Close(t.Context()); err != nil {
 		t.Errorf("Close after the search: %v", err)
+	}
+}
+
+// TestLateClose: a close that comes late waits for what has only to be written, and fails for nothing that has ended.
+func TestLateClose(t *testing.T) {
+	s := start(t, func(o *Options) { o.lastStore, o.lastWork = time.Nanosecond, time.Hour })
+	s.fill()
+	reading, err := s.db.Begin(false) // the database waits for its end
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.shut()
+	s.shut = nil // stopAll has nothing left to do
+	if err := <-s.ended; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	closed := make(chan error, 1)
+	go func() { closed <- s.Close(over) }()
+	for !s.catalog.Ended() {
+		runtime.Gosched()
+	}
+	select {
+	case err := <-closed:
+		t.Errorf("it has closed, with %v, while the database is in use", err)
+		closed <- nil
+	case <-time.After(50 * time.Millisecond): // many times lastStore
+	}
+	if err := reading.Rollback(); err != nil {
+		t.Error(err)
+	}
+	if err := <-closed; err != nil {
+		t.Errorf("Close: %v", err)
 	}
 }
 

@@ -91,6 +91,8 @@ type Options struct {
 	lameDuck <-chan struct{}      // for tests: its end replaces that of Timeouts.LameDuck
 	// lastAnswers is how long requests may take to end after their work was stopped; 0 means 5 s.
 	lastAnswers time.Duration
+	// Once the context of Close has ended, requests may take lastStore more, and other work on collections lastWork; 0 means 1 s and 10 s.
+	lastStore, lastWork time.Duration
 }
 
 // Backups are the settings of backups.

@@ -57,7 +57,7 @@ func TestRetentionOfServer(t *testing.T) {
 	file := s.upload("in.jsonl", requests(1, nil), "batch")
 	s.stopAll()
 	s = startIn(t, dir, func(o *Options) { o.Retention.Files = time.Nanosecond })
-	for until := time.Now().Add(time.Minute); ; runtime.Gosched() {
+	for until := time.Now().Add(soon); ; runtime.Gosched() {
 		answer := s.do("GET", "/v1/files/"+file, nil)
 		if answer.status == http.StatusNotFound {
 			return

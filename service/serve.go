@@ -89,7 +89,11 @@ func (s *Server) enter() (leave func(), err error) {
 		return nil, errDraining()
 	}
 	s.underWay.Add(1)
-	return s.underWay.Done, nil
+	s.running.Add(1)
+	return func() {
+		s.running.Add(-1)
+		s.underWay.Done()
+	}, nil
 }
 
 // finish ends a server that accepts no more connections.
@@ -106,7 +110,9 @@ func (s *Server) finish(all serving) error {
 	select {
 	case <-finished:
 	case <-soon.Done():
-		s.o.Log.Warn("running requests are stopped", "after", s.o.Timeouts.Drain)
+		if s.running.Load() > 0 {
+			s.o.Log.Warn("running requests are stopped", "after", s.o.Timeouts.Drain)
+		}
 		s.stop()
 	}
 	last, cancel := context.WithTimeout(context.Background(), cmp.Or(s.o.lastAnswers, 5*time.Second))

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,6 +71,7 @@ type Server struct {
 	drain, stop       context.CancelFunc
 	entering          sync.Mutex // no request begins while draining ends
 	underWay          sync.WaitGroup
+	running           atomic.Int64   // how many are under way
 	tasks             sync.WaitGroup // that go on until the server drains
 
 	strangers, broken sparseLog // requests without a token, and connections without a request
@@ -316,8 +318,8 @@ func (s *Server) Waiting() map[string]int {
 var ErrRunning = errors.New("requests are still running although they were stopped")
 
 // Close stops batches at their next chunk and closes the stores in reverse order. If ctx ends before
-// that is done it returns an error, ErrRunning if requests still use the collections: what was
-// acknowledged is durable, and the process can end.
+// that is done it returns an error, ErrRunning if work on the collections goes on: what was
+// acknowledged is durable, and the process can end. What only has to be written is waited for.
 func (s *Server) Close(ctx context.Context) error {
 	s.drain()
 	s.stop()
@@ -328,16 +330,18 @@ func (s *Server) Close(ctx context.Context) error {
 		return err
 	case <-ctx.Done():
 	}
-	select {
-	case err := <-closed: // it has noticed ctx too
-		return err
-	case <-time.After(lastStore):
-		return fmt.Errorf("%w: %w", ErrRunning, context.Cause(ctx))
+	for late := time.Now(); ; {
+		select {
+		case err := <-closed: // it has noticed ctx too
+			return err
+		case <-time.After(cmp.Or(s.o.lastStore, time.Second)):
+		}
+		works := s.catalog == nil || !s.catalog.Ended()
+		if s.running.Load() > 0 || works && time.Since(late) >= cmp.Or(s.o.lastWork, 10*time.Second) {
+			return fmt.Errorf("%w: %w", ErrRunning, context.Cause(ctx))
+		}
 	}
 }
-
-// lastStore is how long the stores may take to close once the context of Close has ended.
-const lastStore = time.Second
 
 func (s *Server) closeStores(ctx context.Context) error {
 	s.watching.Wait()

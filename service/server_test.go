@@ -92,7 +92,7 @@ func startIn(t testing.TB, dir string, change func(*Options)) *site {
 	}
 	o := Options{
 		Dir: dir, Backend: "cpu", Device: "test", Extensions: extensions(), Metrics: counted, Scrape: metrics.NewPages(s.scrape),
-		Version: map[string]string{"version": "(test)"}, Release: "(test)", Threads: 2,
+		Version: map[string]string{"version": "(test)"}, Release: "(test)", Threads: 2, Timeouts: noHurry, lastAnswers: time.Hour,
 		Log: slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Open: func(ctx context.Context, _ string, c *collection.Collection) (*batch.Engine, error) {
 			return batch.Open(ctx, c, hooked{b, s.hooks}, nil)
@@ -272,21 +272,21 @@ type hooks struct {
 	mu sync.Mutex
 	// before and after run before and after the work of each run's steps; nil does nothing.
 	before, after func(context.Context)
-	// half makes dense steps answer half of their queries and then wait until they are
-	// stopped.
-	half bool
+	// half makes dense steps of at least so many queries answer half of them and then wait until they
+	// are stopped; 0 none.
+	half int
 }
 
-func (h *hooks) halve(half bool) {
+func (h *hooks) halve(least int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.half = half
+	h.half = least
 }
 
-func (h *hooks) halved() bool {
+func (h *hooks) halves(queries int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.half
+	return h.half > 0 && queries >= h.half
 }
 
 func (h *hooks) set(before, after func(context.Context)) {
@@ -350,7 +350,7 @@ func (r hookedRun) Dense(ctx context.Context, queries ...int) error {
 	if before != nil {
 		before(ctx)
 	}
-	if r.hooks.halved() {
+	if r.hooks.halves(len(queries)) {
 		if err := r.Leaver.Dense(ctx, queries[:len(queries)/2]...); err != nil {
 			return err
 		}
@@ -368,4 +368,18 @@ func (r hookedRun) Dense(ctx context.Context, queries ...int) error {
 func untilStopped(ctx context.Context) { <-ctx.Done() }
 
 // soon bounds the time that tests wait for an expected event.
-const soon = 2 * time.Minute
+const soon = 5 * time.Minute
+
+// noHurry are the timeouts of servers in tests, none of which strikes on a machine that is slow or stands still for a while.
+var noHurry = Timeouts{Header: time.Hour, Body: time.Hour, Idle: time.Hour, Search: time.Hour, Drain: time.Hour}
+
+// inTime calls ask with a deadline, and again with ones four times as long while ask reports that it struck too early
+// for what the test is about, as it does on a slow machine.
+func inTime(t testing.TB, ask func(deadline time.Duration) (late bool)) {
+	t.Helper()
+	for deadline := 100 * time.Millisecond; ask(deadline); deadline *= 4 {
+		if deadline > time.Minute {
+			t.Fatalf("a deadline of %v strikes too early", deadline)
+		}
+	}
+}

@@ -102,11 +102,11 @@ func TestAnswersWait(t *testing.T) {
 	}
 	row := "[" + strings.Repeat("1,", dim-1) + "1],"
 	large := `{"queries":[` + strings.TrimSuffix(strings.Repeat(row, 50), ",") + `],"method":"exact","k":100}`
-	s.o.Timeouts.Search = time.Second
-	if p := s.do("POST", searchFilms, large).problem(504, "deadline"); !strings.Contains(p.Detail, "limits.answers") {
-		t.Errorf("%+v", p)
-	}
-	s.o.Timeouts.Search = time.Minute
+	inTime(t, func(deadline time.Duration) (late bool) {
+		s.o.Timeouts.Search = deadline
+		return !strings.Contains(s.do("POST", searchFilms, large).problem(504, "deadline").Detail, "limits.answers")
+	})
+	s.o.Timeouts.Search = noHurry.Search
 	s.do("POST", searchFilms, oneQuery("")).want(200)
 	full.Release()
 	s.do("POST", searchFilms, large).want(200)

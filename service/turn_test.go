@@ -16,10 +16,7 @@ import (
 // TestSmallSearchesPassSlowBodies: a search whose body is complete does not wait for the
 // memory of large bodies being received.
 func TestSmallSearchesPassSlowBodies(t *testing.T) {
-	s := start(t, func(o *Options) {
-		o.Limits.Body, o.Limits.Bodies = 1<<20, 1<<20
-		o.Timeouts.Body, o.Timeouts.Search = time.Hour, time.Minute
-	})
+	s := start(t, func(o *Options) { o.Limits.Body, o.Limits.Bodies = 1<<20, 1<<20 })
 	s.fill()
 	c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 	if err != nil {
@@ -118,7 +115,7 @@ func (d *watchedClient) now() (read, write time.Time) {
 // HTTP/2 would end the request. There are deadlines before, for the body, and afterwards, for
 // the answer.
 func TestSlowAnswersOverHTTP2(t *testing.T) {
-	s := start(t, func(o *Options) { o.Timeouts.Body = time.Hour })
+	s := start(t, nil)
 	s.fill()
 	asked := make(chan *watchedClient, 1)
 	tls := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

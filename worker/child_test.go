@@ -537,7 +537,7 @@ func TestServeEndsWithContext(t *testing.T) {
 		if err != context.Canceled {
 			t.Error(err)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(soon):
 		t.Fatal("Serve goes on")
 	}
 }

@@ -120,10 +120,13 @@ func (c *client) finish() {
 	c.child.calls.Wait()
 }
 
-// settles reports whether ok becomes true in a minute. While the connection is open, what runs
+// soon bounds the time that tests wait for an expected event.
+const soon = 5 * time.Minute
+
+// settles reports whether ok becomes true. While the connection is open, what runs
 // beside the calls can be waited for in no other way.
 func settles(ok func() bool) bool {
-	for end := time.Now().Add(time.Minute); !ok(); runtime.Gosched() {
+	for end := time.Now().Add(soon); !ok(); runtime.Gosched() {
 		if time.Now().After(end) {
 			return false
 		}

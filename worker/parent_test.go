@@ -26,7 +26,7 @@ func TestWaitForParent(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(soon):
 		t.Fatal("the process has ended, and WaitForParent waits")
 	}
 	if err := WaitForParent(t.Context(), sleeper.Process.Pid); err != nil {

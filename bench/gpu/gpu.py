@@ -44,7 +44,8 @@ from suite import SILENT as SILENT_TESTS  # noqa: E402
 from suite import SILENT_LONG, Suite  # noqa: E402
 
 SMALL = bool(os.environ.get("GPU_SMALL"))
-SECONDS = float(os.environ.get("GPU_SECONDS") or 500)
+SLOW = 8 if SMALL else 1  # a rehearsal has so many times the seconds of each part: others keep its machine busy
+SECONDS = float(os.environ.get("GPU_SECONDS") or 500 * SLOW)
 GRACE = min(20.0, 0.04 * SECONDS)  # seconds after that, hung processes are killed
 # Seconds of these for the benchmarks, with 15 to finish, or more if few parts follow; a rehearsal takes a tenth.
 MEASURE = 0.58 * SECONDS
@@ -99,7 +100,7 @@ class Gpu:
     def parts(self) -> dict[str, tuple[float, Callable[[float], int | str]]]:
         """Every part: its limit in seconds, and its function. First the parts that all others depend on,
         then the measurements, then further tests and explanations."""
-        return {
+        all_ = {
             "facts": (30, self.facts),
             "opening": (100, self.opening),
             "primitives": (40, lambda s: self.tests("primitives", FRAGMENTS, s)),
@@ -118,6 +119,7 @@ class Gpu:
             "sweep": (60, lambda s: self.extras(s, "--sweep")),
             "peers": (120, lambda s: self.extras(s, "--peers")),
         }
+        return {name: (limit if name == "benchmarks" else SLOW * limit, do) for name, (limit, do) in all_.items()}
 
     def run(self) -> int:
         every = self.parts()
@@ -272,7 +274,7 @@ class Gpu:
         removed afterwards in any case."""
         if self.unopened:
             return "the device could not be opened"
-        if subprocess.run([sys.executable, "-c", "import numpy"], capture_output=True, timeout=30).returncode:
+        if subprocess.run([sys.executable, "-c", "import numpy"], capture_output=True, timeout=30 * SLOW).returncode:
             return "python3 has no numpy here"
         env = {
             "XLA_PYTHON_CLIENT_PREALLOCATE": "false",

@@ -43,6 +43,7 @@ func startService(t *testing.T, tokens ...service.Token) string {
 	backend := cpu.New(cpu.Options{Threads: 1})
 	s, err := service.Open(ctx, service.Options{
 		Dir: t.TempDir(), Tokens: tokens,
+		Timeouts: service.Timeouts{Header: time.Hour, Body: time.Hour, Search: time.Hour}, // none strikes on a slow machine
 		Open: func(ctx context.Context, _ string, c *collection.Collection) (*batch.Engine, error) {
 			return batch.Open(ctx, c, backend, nil)
 		},

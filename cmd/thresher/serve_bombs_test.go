@@ -143,7 +143,7 @@ func TestServeBombs(t *testing.T) {
 	all := bombs(t)
 	cmd, url, said := serveChild(t, "--listen=127.0.0.1:0", "--data="+filepath.Join(t.TempDir(), "data"), "--backend=cpu", "--threads=1",
 		"--limits-memory=64MiB", "--limits-upload=4GiB", "--drain-lame-duck=0s")
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 2 * time.Minute}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: soon}
 	send := func(b *bomb, method string) (int, string) {
 		t.Helper()
 		headers := []string{"Content-Type", b.kind}
@@ -181,7 +181,7 @@ func TestServeBombs(t *testing.T) {
 			t.Fatalf("%s: %d bytes took %d MB: %d %.300s", b.name, len(b.body), (peak-rest)/mega, status, text)
 		}
 		for began := time.Now(); residentOf(t, cmd.Process.Pid, "VmRSS")-rest > 100*mega && !race.Enabled; runtime.Gosched() {
-			if time.Since(began) > 30*time.Second {
+			if time.Since(began) > soon {
 				t.Fatalf("%s: %d MB above rest have not been given back", b.name, (residentOf(t, cmd.Process.Pid, "VmRSS")-rest)/mega)
 			}
 		}

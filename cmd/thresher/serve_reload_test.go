@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -79,7 +80,7 @@ func TestServeReloads(t *testing.T) {
 			t.Fatal(err)
 		}
 		for began := time.Now(); strings.Count(said.String(), until) == before; runtime.Gosched() {
-			if time.Since(began) > time.Minute {
+			if time.Since(began) > soon {
 				t.Fatalf("nothing of %q in %s", until, said)
 			}
 		}
@@ -133,7 +134,7 @@ func TestServeReloads(t *testing.T) {
 // returns it, the URL that it says it serves, and what it writes to stderr.
 func serveChild(t *testing.T, args ...string) (cmd *exec.Cmd, url string, said *heard) {
 	t.Helper()
-	cmd = exec.Command(os.Args[0], append([]string{"serve"}, args...)...)
+	cmd = exec.Command(os.Args[0], slices.Concat([]string{"serve"}, noHurry(), args)...)
 	cmd.Env = append(os.Environ(), clitest.ChildVariable+"=1")
 	said = &heard{}
 	cmd.Stderr = said

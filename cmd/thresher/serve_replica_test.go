@@ -119,7 +119,7 @@ func (e *elsewhere) replica(t *testing.T, cache string, more ...string) (stop fu
 // readyIn waits until a server is ready.
 func readyIn(t *testing.T, url string, said *heard) api.Readiness {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), soon)
 	defer cancel()
 	ready, err := whenReady(ctx, url)
 	if err != nil {
@@ -185,7 +185,7 @@ func TestReplicas(t *testing.T) {
 	e.build(t, 200)
 	hangup()
 	for began := time.Now(); answersIn(t, first) == before; runtime.Gosched() {
-		if time.Since(began) > time.Minute {
+		if time.Since(began) > soon {
 			t.Fatalf("the new version is not served: %s", said)
 		}
 	}
@@ -222,7 +222,7 @@ func TestReplicaKilled(t *testing.T) {
 	kill, _, url, said := e.replica(t, cache)
 	select {
 	case <-e.still:
-	case <-time.After(time.Minute):
+	case <-time.After(soon):
 		t.Fatalf("nothing was fetched: %s", said)
 	}
 	c := &http.Client{}
@@ -319,7 +319,7 @@ func versionIn(t *testing.T, url string, before int64, said *heard) int64 {
 		if info.Version != before {
 			return info.Version
 		}
-		if time.Since(began) > time.Minute {
+		if time.Since(began) > soon {
 			t.Fatalf("version %d stays: %s", before, said)
 		}
 	}

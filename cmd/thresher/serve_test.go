@@ -34,6 +34,14 @@ import (
 	"thresher/service/api"
 )
 
+// soon bounds the time that tests wait for an expected event.
+const soon = 5 * time.Minute
+
+// noHurry are arguments of servers with which no limit of time strikes on a machine that is slow or stands still for a while.
+func noHurry() []string {
+	return []string{"--timeouts-header=1h", "--timeouts-body=1h", "--timeouts-idle=1h", "--timeouts-search=1h", "--drain-timeout=1h"}
+}
+
 // served is a server run by the command.
 type served struct {
 	url  string
@@ -48,7 +56,7 @@ func serve(t *testing.T, dir string, more ...string) *served {
 	r, w := io.Pipe()
 	var errs bytes.Buffer
 	done := make(chan int, 1)
-	args := append([]string{"serve", "--listen=127.0.0.1:0", "--data=" + dir, "--backend=cpu", "--drain-lame-duck=0"}, more...)
+	args := slices.Concat([]string{"serve", "--listen=127.0.0.1:0", "--data=" + dir, "--backend=cpu", "--drain-lame-duck=0"}, noHurry(), more)
 	go func() {
 		code := run(ctx, args, strings.NewReader(""), w, &errs)
 		w.Close()

@@ -15,7 +15,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"thresher/gpu/device"
 	"thresher/gpu/device/emulator"
@@ -55,7 +54,7 @@ func (f *cardFault) of(text string) bool {
 // inChild runs the command in a process of its own, because a process has one driver.
 func inChild(t *testing.T, env []string, args ...string) clitest.Result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), soon)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, os.Args[0], args...)
 	cmd.Env = slices.Concat(os.Environ(), []string{clitest.ChildVariable + "=1"}, env)
@@ -243,7 +242,7 @@ func TestBackendUnusedByServer(t *testing.T) {
 func readiness(t *testing.T, env []string, more ...string) (ready api.Readiness, log string) {
 	t.Helper()
 	args := append([]string{"serve", "--listen=127.0.0.1:0", "--data=" + t.TempDir(), "--drain-lame-duck=0"}, more...)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), soon)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, os.Args[0], args...)
 	cmd.Env = slices.Concat(os.Environ(), []string{clitest.ChildVariable + "=1"}, env)

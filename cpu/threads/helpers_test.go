@@ -31,7 +31,7 @@ func TestHelperWaitsForExpectedRun(t *testing.T) {
 // TestIdleHelperYields requires a helper without pieces to offer its core, and to go on and not to keep others away though
 // that was taken for long. Another process may take the core at other times: hence some attempts.
 func TestIdleHelperYields(t *testing.T) {
-	for range 50 {
+	for range 2000 {
 		h := NewHelpers(2)
 		yields := 0
 		h.yield = func() {

@@ -110,7 +110,7 @@ func newCache(t *testing.T) *Cache {
 
 // soon is a context that ends before a test would hang.
 func soon(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -52,7 +52,7 @@ def seen(*settings, device="auto"):
     """Run the program on a machine with these settings of the emulator."""
     env = {**os.environ, "THRESHER_COSTS": "builtin", **dict(s.split("=", 1) for s in settings)}
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, device], env=env, capture_output=True, text=True, timeout=200, check=False
+        [sys.executable, "-c", PROGRAM, device], env=env, capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

@@ -339,7 +339,7 @@ def run(program, **environment):
     done = subprocess.run(
         [sys.executable, "-c", program],
         env={**os.environ, **environment},
-        capture_output=True, text=True, timeout=200, check=False,
+        capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
@@ -368,7 +368,7 @@ def test_asyncio(vectors, queries):
 
     async def all_at_once(index):
         calls = [asyncio.to_thread(index.search, queries, 5, method="certain") for _ in range(8)]
-        return await asyncio.wait_for(asyncio.gather(*calls), 100)
+        return await asyncio.wait_for(asyncio.gather(*calls), 600)
 
     with thresher.Index(vectors, metric="ip") as index:
         for found in asyncio.run(all_at_once(index)):

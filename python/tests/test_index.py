@@ -469,8 +469,8 @@ def test_other_processes(vectors, queries, way):
         results = context.Queue()
         child = context.Process(target=_in_child, args=(index, queries, results))
         child.start()
-        np.testing.assert_array_equal(results.get(timeout=200), right)
-        child.join(200)
+        np.testing.assert_array_equal(results.get(timeout=600), right)
+        child.join(600)
         assert child.exitcode == 0
         np.testing.assert_array_equal(index.search(queries, 5, method="certain").ids, right)
 

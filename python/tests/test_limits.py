@@ -32,7 +32,7 @@ def test_long_ids(tmp_path: Path) -> None:
         env={**os.environ, "THRESHER_READ_LIMIT": "8GiB", "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
     assert done.stdout.split() == ["2", str(LONG)], done.stderr
 

@@ -260,7 +260,7 @@ def test_a_mapped_file_is_copied_without_proc(monkeypatch, tmp_path):
 def run(program, *args):
     """Run a program in a process of its own, and return what it prints."""
     done = subprocess.run(
-        [sys.executable, "-c", program, *args], capture_output=True, text=True, timeout=200, check=False
+        [sys.executable, "-c", program, *args], capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

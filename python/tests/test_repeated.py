@@ -36,12 +36,15 @@ def many(queries):
 
 def test_a_search_is_repeated_once(vectors, queries, many, caplog):
     index = thresher.Index(vectors, metric="ip")
-    progress, killed = killing(1)
-    found = index.search(many, 3, method="exact", progress=progress)
-    assert len(killed) == 1
     want, _ = best(queries, vectors, 3)
-    np.testing.assert_array_equal(found.ids, np.tile(want, (400, 1)))
-    assert any("search is repeated" in r.getMessage() for r in caplog.records)
+    for _ in range(100):  # a worker may have answered before it is killed
+        progress, killed = killing(1)
+        found = index.search(many, 3, method="exact", progress=progress)
+        assert len(killed) == 1
+        np.testing.assert_array_equal(found.ids, np.tile(want, (400, 1)))
+        if any("search is repeated" in r.getMessage() for r in caplog.records):
+            return
+    pytest.fail("no search was repeated")
 
 
 def test_knn_is_repeated_once(vectors, queries, monkeypatch):
@@ -124,8 +127,14 @@ def test_a_file_that_a_dead_worker_has_written_is_saved(vectors, monkeypatch, tm
         index.save(tmp_path / "x.thresher")
 
 
-def test_a_second_death_is_told(vectors, many):
-    index = thresher.Index(vectors, metric="ip")
+@pytest.fixture(scope="module")
+def large(vectors):
+    """Vectors that are searched for seconds, so that a worker is killed in mid-search, however late."""
+    return np.tile(vectors, (60, 1))
+
+
+def test_a_second_death_is_told(vectors, large, many):
+    index = thresher.Index(large, metric="ip")
     progress, killed = killing(2)
     with pytest.raises(thresher.WorkerDied, match="signal 9"):
         index.search(many, 3, method="exact", progress=progress)
@@ -133,8 +142,8 @@ def test_a_second_death_is_told(vectors, many):
     assert index.search(vectors[:1], 1).ids.shape == (1, 1)  # the next call starts another
 
 
-def test_an_index_that_has_no_rows_left_tells_of_the_death(vectors, many):
-    index = thresher.Index(vectors, metric="ip")
+def test_an_index_that_has_no_rows_left_tells_of_the_death(large, many):
+    index = thresher.Index(large, metric="ip")
     index._rows = None  # as that of an index whose vectors only the worker has
     progress, killed = killing(1)
     with pytest.raises(thresher.WorkerDied, match="signal 9"):
@@ -156,7 +165,7 @@ def test_a_script_that_ends_writes_nothing(text):
         x = np.random.default_rng(0).standard_normal((20_000, 32), dtype=np.float32)
     """)
     for _ in range(5):
-        done = subprocess.run([sys.executable, "-c", program + text], capture_output=True, text=True, timeout=120)
+        done = subprocess.run([sys.executable, "-c", program + text], capture_output=True, text=True, timeout=600)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
@@ -168,6 +177,6 @@ logging.getLogger("thresher.worker").error("of the worker")
 logging.basicConfig()
 logging.getLogger("thresher.worker").error("logged")
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600)
     assert "of the worker" not in done.stderr
     assert "logged" in done.stderr

@@ -175,7 +175,7 @@ def test_to_arrow(vectors, queries):
         assert index.search(queries[:0], 3).to_arrow().num_rows == 0
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            late = index.search(np.tile(queries, (400, 1)), 3, method="exact", deadline=1e-3)
+            late = index.search(np.tile(queries, (400, 1)), 3, method="exact", deadline=1e-9)
     table = late.to_arrow()
     assert table.schema.metadata[b"id_kind"] == b"row" and "query_id" not in table.column_names
     assert table["ids"].to_pylist() == table["rows"].to_pylist()

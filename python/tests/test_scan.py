@@ -183,7 +183,7 @@ def test_threads(monkeypatch):
 
     def meet(low, high):
         if low < 2:
-            both.wait(60)
+            both.wait(600)
         return low, threading.get_ident()
 
     done = _shares.in_threads(2, meet, parts)

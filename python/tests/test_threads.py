@@ -37,7 +37,7 @@ def test_threads_of_the_process(monkeypatch, given, threads):
         monkeypatch.delenv(name, raising=False)
     for name, value in given.items():
         monkeypatch.setenv(name, value)
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=600, check=True)
     worker, here = map(int, done.stdout.split())
     if threads is None:
         assert worker > 1 and here == min(_shares.PROCESSORS, 8)

@@ -122,18 +122,14 @@ def test_a_new_user(tmp_path):
         z.extractall(site)
     (site / "thresher" / "_bin" / "thresher").chmod(0o755)  # as pip does
     code = (
-        "import time; begun = time.monotonic(); import numpy as np, thresher\n"
+        "import numpy as np, thresher\n"
         "x = np.random.default_rng(0).standard_normal((2000, 96), dtype=np.float32)\n"
         "result = thresher.Index(x, metric='ip').search(x[:2], k=3)\n"
         "assert result.ids.shape == (2, 3) and result.certificates['guarantee'][0] in ('exact', 'certain')\n"
-        "print(time.monotonic() - begun)"
     )
     paths = os.pathsep.join([str(site), str(Path(numpy.__file__).parents[1])])
     python = tmp_path / "venv" / "bin" / "python"
-    done = subprocess.run(
-        [python, "-c", code], env={"PATH": "", "PYTHONPATH": paths}, capture_output=True, text=True, check=True
-    )
-    assert float(done.stdout) < 20  # .3 s on a machine that does nothing else
+    subprocess.run([python, "-c", code], env={"PATH": "", "PYTHONPATH": paths}, check=True)
     program = site / "thresher" / "_bin" / "thresher"
     told = subprocess.run([program, "version", "--json"], env={"PATH": ""}, capture_output=True, text=True, check=True)
     assert json.loads(told.stdout)["version"] == mine[0].name.split("-")[1]

@@ -4,6 +4,7 @@ import gc
 import os
 import signal
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -305,9 +306,13 @@ def lost(worker, handle, queries):
     return False
 
 
-def until(condition, calls=10000):
+PATIENCE = 600  # seconds for what must come true, on a busy machine
+
+
+def until(condition):
     """Wait, by calls of the worker, until a condition that the worker or a thread makes true."""
-    for _ in range(calls):
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
         if condition():
             return
         _worker.get().call("hello", {"protocol": _worker.PROTOCOL})
@@ -395,7 +400,8 @@ def test_threads_call_at_once(worker, data, handle):
 
 def nobody_reads(worker):
     """Wait until all calls are answered, who read the last answer has resigned, and nobody is told to read."""
-    for _ in range(10**6):
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
         if not worker._pending and (worker._reader is None or worker._reader.abandoned) and worker._told.empty():
             return
         os.sched_yield()

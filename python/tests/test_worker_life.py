@@ -39,7 +39,7 @@ def right(worker, handle):
     return bool((found["rows"][:, 0] == want).all())
 
 
-def ended(pid, seconds=200):
+def ended(pid, seconds=600):
     """Wait until a process has ended, and tell whether it has."""
     try:
         fd = os.pidfd_open(pid)
@@ -204,13 +204,15 @@ def test_a_worker_that_is_killed_in_mid_search():
         gc.collect()
         used.append((open_files(), memfds("self")))
         worker = _worker.get()
-        info, _ = worker.call("build", {"metric": "ip"}, {"vectors": np.tile(VECTORS, (100, 1))})
+        # the search would take seconds, so that it lasts when its worker is killed, however late
+        info, _ = worker.call("build", {"metric": "ip"}, {"vectors": np.tile(VECTORS, (1000, 1))})
 
         def kill(*_, process=worker.process):
             os.kill(process, signal.SIGKILL)
 
         with pytest.raises(_worker.WorkerDied, match="signal 9"):
-            worker.call("search", {"handle": info["handle"], "k": 5}, {"queries": many}, progress=kill)
+            fields = {"handle": info["handle"], "k": 5, "method": "exact"}
+            worker.call("search", fields, {"queries": many}, progress=kill)
         assert ended(worker.process)
         assert right(_worker.get(), built(_worker.get()))
     assert all(now <= old for now, old in zip(used[-1], used[2], strict=True)), used
@@ -302,7 +304,7 @@ def test_interrupt_of_a_terminal():
             assert line == "interrupted\n"
             assert child.stdout.readline() == "same\n"
         child.stdin.close()
-        assert child.wait(200) == 0
+        assert child.wait(600) == 0
 
 
 @pytest.mark.parametrize("_", range(max(1, TIMES // 50)))
@@ -349,7 +351,7 @@ def test_a_parent_whose_thread_ends():
         word, process = child.stdout.readline().split()
         assert word == "fine"
         child.stdin.close()
-        assert child.wait(200) == 0
+        assert child.wait(600) == 0
     assert ended(int(process))
 
 
@@ -357,7 +359,7 @@ def test_the_end_of_the_interpreter_ends_the_worker():
     for _ in range(max(2, TIMES // 10)):
         with script("say(worker.process)") as child:
             process = int(child.stdout.readline())
-            assert child.wait(200) == 0
+            assert child.wait(600) == 0
         assert ended(process)
 
 

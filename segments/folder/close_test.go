@@ -53,7 +53,7 @@ func (d *slow) build(ctx context.Context, _ string, _ collection.Source, _ *coll
 
 // TestCloseEndsMaintain: Close ends what a user's Maintain does before another process may write.
 func TestCloseEndsMaintain(t *testing.T) {
-	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+	ctx, stop := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer stop()
 	b, path := newBackend(t), created(t, collection.InnerProduct, 2)
 	d := &slow{begun: make(chan struct{}), release: make(chan struct{})}

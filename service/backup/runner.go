@@ -159,6 +159,10 @@ func (r *Runner) Wait(ctx context.Context) (api.Backup, error) {
 	select {
 	case <-ended:
 	case <-ctx.Done():
+	}
+	select {
+	case <-ended:
+	default:
 		return api.Backup{}, ctx.Err()
 	}
 	r.mu.Lock()

@@ -347,7 +347,7 @@ func (l *lab) wait(id string) Batch {
 	l.t.Helper()
 	select {
 	case <-l.end(id):
-	case <-time.After(time.Minute):
+	case <-time.After(5 * time.Minute):
 		l.t.Fatalf("batch %s does not end: %+v", id, l.get(id))
 	}
 	return l.get(id)

@@ -51,7 +51,8 @@ func Start(t testing.TB, dir string, change func(*service.Options, *serve.Option
 	o := service.Options{
 		Dir: dir, Backend: "cpu", Device: "test", Metrics: counted, Scrape: metrics.NewPages(scrape), Threads: 2,
 		Version: map[string]string{"version": "(test)"}, Release: "(test)",
-		Log: slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Timeouts: service.Timeouts{Header: time.Hour, Body: time.Hour, Idle: time.Hour, Search: time.Hour, Drain: time.Hour}, // none strikes on a slow machine
+		Log:      slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Open: func(ctx context.Context, _ string, c *collection.Collection) (*batch.Engine, error) {
 			return batch.Open(ctx, c, b, nil)
 		},

@@ -107,6 +107,11 @@ func (j *journal) pass(ctx context.Context) error {
 	case <-under:
 		return nil
 	case <-ctx.Done():
+	}
+	select {
+	case <-under: // meanwhile
+		return nil
+	default:
 		return ctx.Err()
 	}
 }

@@ -47,7 +47,7 @@ def test_recipe(tmp_path, script):
         (tmp_path / name).write_text(code)
     path = os.pathsep.join([os.environ.get("PYTHONPATH", ""), str(tmp_path)])
     subprocess.run(
-        [sys.executable, script], cwd=tmp_path, check=True, timeout=250, env={**os.environ, "PYTHONPATH": path}
+        [sys.executable, script], cwd=tmp_path, check=True, timeout=600, env={**os.environ, "PYTHONPATH": path}
     )
     found = dd.read_parquet(tmp_path / "answers").compute(scheduler="sync").sort_values("id", kind="stable")
     rows, scores = best(q, x, 10, "cosine")

@@ -410,7 +410,7 @@ def test_an_id_in_two_segments_is_said(tmp_path, x, engine):
         found.materialize()
     said = "".join(traceback.format_exception(e.value))
     assert f"id 8 is there twice, in {tmp_path}/0.thresher and {tmp_path}/1.thresher" in said
-    assert ray.get(ray.remote(num_cpus=3)(lambda: True).remote(), timeout=400)
+    assert ray.get(ray.remote(num_cpus=3)(lambda: True).remote(), timeout=1800)
 
 
 def test_a_build_goes_on(tmp_path, data):
