@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 	"slices"
+
+	"thresher/internal/machine"
 )
 
 // Matrix is a dense row-major matrix: row i is Data[i*Dim : (i+1)*Dim].
@@ -46,6 +48,7 @@ func Drain(ctx context.Context, r Reader) (*Matrix, error) {
 	proven, ok := r.(interface{ justified() bool })
 	if ok && proven.justified() {
 		m.Data = make([]float32, 0, int(r.Len())*m.Dim)
+		machine.LargePages(m.Data[:cap(m.Data)])
 	}
 	chunk := max(1, readChunk/m.Dim) * m.Dim
 	for {
