@@ -24,6 +24,13 @@ func TestFilter(t *testing.T) {
 		}
 		order = rapid.Permutation(order).Draw(t, "order")
 		listed := rapid.SliceOfN(rapid.Uint32Range(0, uint32(n-1)), 0, 100).Draw(t, "allowed")
+		if rapid.Bool().Draw(t, "most") {
+			for i := range uint32(n) {
+				if i%16 != 5 {
+					listed = append(listed, i)
+				}
+			}
+		}
 		allowed, rows, panels := map[uint32]bool{}, []uint32(nil), map[uint32]bool{}
 		b := make([]uint64, (n+63)/64)
 		for _, i := range listed {
@@ -34,8 +41,15 @@ func TestFilter(t *testing.T) {
 			b[i/64] |= 1 << (i % 64)
 		}
 		slices.Sort(rows)
+		rowBits, inverse := make([]uint64, len(b)), make([]uint32, n)
+		for _, row := range rows {
+			rowBits[row/64] |= 1 << (row % 64)
+		}
+		for i, row := range order {
+			inverse[row] = uint32(i)
+		}
 		atoms := slices.Sorted(slices.Values(slices.Compact(slices.Sorted(slices.Values(listed)))))
-		for name, f := range map[string]*backend.Filter{"bits": backend.NewFilter(order, slices.Clone(b)), "list": backend.ListFilter(order, slices.Clone(listed))} {
+		for name, f := range map[string]*backend.Filter{"bits": backend.NewFilter(order, slices.Clone(b)), "list": backend.ListFilter(order, slices.Clone(listed)), "rows": backend.RowFilter(order, inverse, slices.Clone(rowBits))} {
 			asks := []func(){
 				func() {
 					if f.Len() != len(allowed) || f.Filled() != len(panels) {
@@ -43,6 +57,7 @@ func TestFilter(t *testing.T) {
 					}
 				},
 				func() { differ(t, name, "bits", b, f.Bits()) },
+				func() { differ(t, name, "bits by row", rowBits, f.RowBits()) },
 				func() { differ(t, name, "atoms", atoms, f.Atoms()) },
 				func() { differ(t, name, "rows", rows, f.Rows()) },
 				func() {
@@ -102,19 +117,4 @@ func TestSortIndexes(t *testing.T) {
 			t.Errorf("-want +got:\n%s", d)
 		}
 	})
-}
-
-// TestKeptRows: rows that are kept are what sorting makes, and what the bits say.
-func TestKeptRows(t *testing.T) {
-	order := []uint32{3, 0, 4, 1, 2}
-	f := backend.NewFilter(order, []uint64{0b10110})
-	if got := f.Rows(); !slices.Equal(got, []uint32{0, 2, 4}) {
-		t.Errorf("sorted: %v", got)
-	}
-	f = backend.NewFilter(order, []uint64{0b10110})
-	kept := []uint32{0, 2, 4}
-	f.KeepRows(kept)
-	if got := f.Rows(); &got[0] != &kept[0] {
-		t.Errorf("kept: %v", got)
-	}
 }

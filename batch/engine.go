@@ -26,6 +26,7 @@ type Engine struct {
 	spared  atomic.Pointer[spared] // nil: Options.Spare was not asked yet
 	keeps   atomic.Int64           // arms that looks are taken to keep of a query; 0: any number
 	signs   signMemory
+	filters keptFilters
 
 	coordinateRange func() (lo, hi float64) // range of the working coordinates, computed once
 

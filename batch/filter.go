@@ -9,7 +9,7 @@ import (
 )
 
 // fewListed: an allow list of at most 1/fewListed of the atoms becomes a sorted list; a
-// longer one becomes a bitmap of all atoms.
+// longer one becomes a bitmap of all rows.
 const fewListed = 4096
 
 // filter returns the filter of req's Filter and Exclude, and of those atoms that live allows; nil allows all atoms.
@@ -18,13 +18,16 @@ func (e *Engine) filter(req *Request, live *backend.Filter) (*backend.Filter, er
 	if req.Filter == nil && len(req.Exclude) == 0 {
 		return live, nil
 	}
-	if err := e.checkRows("filter", -1, req.Filter); err != nil {
-		return nil, err
-	}
 	if err := e.checkRows("exclude", -1, req.Exclude); err != nil {
 		return nil, err
 	}
-	if req.Filter != nil && len(req.Exclude) == 0 && len(req.Filter) <= n/fewListed {
+	switch {
+	case req.Filter == nil:
+		return without(e, live, req.Exclude), nil
+	case len(req.Exclude) == 0 && len(req.Filter) <= n/fewListed:
+		if err := e.checkRows("filter", -1, req.Filter); err != nil {
+			return nil, err
+		}
 		atoms := make([]uint32, len(req.Filter))
 		for k, row := range req.Filter {
 			atoms[k] = e.inverse[row]
@@ -34,43 +37,42 @@ func (e *Engine) filter(req *Request, live *backend.Filter) (*backend.Filter, er
 		}
 		return backend.ListFilter(e.c.Order, atoms), nil
 	}
-	b := make([]uint64, (n+63)/64)
-	if live == nil && len(req.Exclude) == 0 && ascending(req.Filter) {
-		rows := make([]uint32, len(req.Filter))
-		for k, row := range req.Filter {
-			rows[k] = uint32(row)
-			i := e.inverse[row]
-			b[i/64] |= 1 << (i % 64)
-		}
-		f := backend.NewFilter(e.c.Order, b)
-		f.KeepRows(rows)
-		return f, nil
-	}
-	switch {
-	case req.Filter == nil && live != nil:
-		copy(b, live.Bits())
-	case req.Filter == nil:
-		setBits(b, n)
-	}
-	for _, row := range req.Filter {
-		if i := e.inverse[row]; live == nil || live.Has(int(i)) {
-			b[i/64] |= 1 << (i % 64)
-		}
+	b := e.filters.bitmap((n + 63) / 64)
+	if !setRows(b, req.Filter, n) {
+		return nil, e.checkRows("filter", -1, req.Filter)
 	}
 	for _, row := range req.Exclude {
-		i := e.inverse[row]
-		b[i/64] &^= 1 << (i % 64)
+		b[row/64] &^= 1 << (row % 64)
 	}
-	return backend.NewFilter(e.c.Order, b), nil
+	keepLive(b, live)
+	return e.filters.of(e, b), nil
 }
 
-// ascending reports whether each row number is greater than the one before.
-func ascending(rows []int64) bool {
-	for k := 1; k < len(rows); k++ {
-		if rows[k] <= rows[k-1] {
+// keepLive clears the bits in b, by row number, of what live does not allow; nil allows all.
+func keepLive(b []uint64, live *backend.Filter) {
+	if live == nil {
+		return
+	}
+	for k, w := range live.RowBits() {
+		b[k] &= w
+	}
+}
+
+// setRows sets the bits of rows in b, of n bits that are 0, and reports whether all are from 0 to n-1. Bits of one word
+// are set together if the rows ascend.
+func setRows(b []uint64, rows []int64, n int) bool {
+	at, word := 0, uint64(0)
+	for _, row := range rows {
+		if uint64(row) >= uint64(n) {
 			return false
 		}
+		if k := int(row / 64); k != at {
+			b[at] |= word
+			at, word = k, 0
+		}
+		word |= 1 << (row % 64)
 	}
+	b[at] |= word
 	return true
 }
 
@@ -100,14 +102,4 @@ func (e *Engine) checkRows(field string, query int, rows []int64) error {
 		}
 	}
 	return nil
-}
-
-// setBits sets the first n bits.
-func setBits(b []uint64, n int) {
-	for i := range b {
-		b[i] = ^uint64(0)
-	}
-	if n%64 != 0 {
-		b[len(b)-1] = 1<<(n%64) - 1
-	}
 }

@@ -56,17 +56,21 @@ func TestFilteredIsTheCollectionOfAllowed(t *testing.T) {
 				}
 			}
 		}
-		got, err := engineOf(t, rows, dim, opt).Search(t.Context(), req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for j := range got.Answers {
-			want := fewer.Answers[j]
+		for _, want := range fewer.Answers {
 			for i, id := range want.IDs {
 				want.IDs[i] = allow[id]
 			}
-			if d := cmp.Diff(want, got.Answers[j], cmpopts.IgnoreFields(batch.Answer{}, "Certificate")); d != "" {
-				t.Errorf("query %d of %s, %d of %d allowed (-alone +filtered):\n%s", j, req.Method, len(allow), n, d)
+		}
+		e := engineOf(t, rows, dim, opt)
+		for again := range 3 { // an engine keeps a filter that comes again
+			got, err := e.Search(t.Context(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for j := range got.Answers {
+				if d := cmp.Diff(fewer.Answers[j], got.Answers[j], cmpopts.IgnoreFields(batch.Answer{}, "Certificate")); d != "" {
+					t.Errorf("query %d of %s, search %d, %d of %d allowed (-alone +filtered):\n%s", j, req.Method, again, len(allow), n, d)
+				}
 			}
 		}
 	})

@@ -370,7 +370,7 @@ func (e *Engine) searchApart(ctx context.Context, req *Request, part Within, s b
 	defer cancel()
 	all := &Response{Answers: make([]Answer, len(req.Goals))}
 	for i := range split {
-		if s := &split[i]; s.filtered { // none is searched if one is refused
+		if s := &split[i]; s.filtered && len(split) > 1 { // none is searched if one is refused
 			if err := e.checkRows("filter", s.first(), s.Filter); err != nil {
 				return nil, err
 			}

@@ -11,13 +11,13 @@ import (
 func (e *Engine) termsBytes() int64 { return int64(e.c.N) * int64(16+32*len(e.c.Stages)) }
 
 // Kept returns the bytes of what searches have made of the collection and the backends keep: panels of signs, and terms in the
-// order in which looks read them.
+// order in which looks read them; and filters that came again.
 func (e *Engine) Kept() int64 {
-	k, ok := e.resident.(backend.Keeper)
-	if !ok {
-		return 0
+	kept := e.filters.size(e.gatheredBytes())
+	if k, ok := e.resident.(backend.Keeper); ok {
+		kept += k.Kept()
 	}
-	return k.Kept()
+	return kept
 }
 
 // Making bounds the bytes of what the first search makes of the collection for the engine to keep; 0 once it has what single

@@ -77,13 +77,13 @@ func (w *work) queryBytes() int64 {
 }
 
 // gatheredBytes bounds the memory of what the first look of a run of so many queries gathers of the allowed atoms: terms, of several
-// queries codes too, in panels of which no two neighbours have room in one.
+// queries and of filters that keep them codes too, in panels of which no two neighbours have room in one.
 func (w *work) gatheredBytes(queries int) int64 {
 	if w.e.threads() == 0 || w.strategy.reference != nil || len(w.strategy.Looks) == 0 || !w.strategy.Looks[0].Gather || w.allowed == w.e.c.N {
 		return 0
 	}
 	bytes := gatheredTerms
-	if l := &w.strategy.Looks[0]; queries > 1 {
+	if l := &w.strategy.Looks[0]; queries > 1 || w.keeps {
 		bytes += int64(l.Rep.AtomBytes(w.e.c.R, l.To))
 	}
 	return (2*int64(w.allowed) + collection.PanelAtoms) * bytes

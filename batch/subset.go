@@ -36,10 +36,19 @@ func (e *Engine) SearchWithin(ctx context.Context, req Request, part Within) (*R
 
 // Without returns a filter of the atoms that live allows, nil being all, less those of these rows.
 func (e *Engine) Without(live *backend.Filter, rows []int) *backend.Filter {
+	return without(e, live, rows)
+}
+
+func without[T int | int64](e *Engine, live *backend.Filter, rows []T) *backend.Filter {
 	var b []uint64
 	if live == nil {
 		b = make([]uint64, (e.c.N+63)/64)
-		setBits(b, e.c.N)
+		for i := range b {
+			b[i] = ^uint64(0)
+		}
+		if e.c.N%64 != 0 {
+			b[len(b)-1] = 1<<(e.c.N%64) - 1
+		}
 	} else {
 		b = slices.Clone(live.Bits())
 	}
@@ -50,28 +59,11 @@ func (e *Engine) Without(live *backend.Filter, rows []int) *backend.Filter {
 	return backend.NewFilter(e.c.Order, b)
 }
 
-// Only returns a filter of those atoms of rows, each given once, that live allows, nil being all.
-func (e *Engine) Only(live *backend.Filter, rows []uint32) *backend.Filter {
-	few := len(rows) <= e.c.N/fewListed
-	var atoms []uint32
-	var b []uint64
-	if !few {
-		b = make([]uint64, (e.c.N+63)/64)
-	}
-	for _, row := range rows {
-		i := e.inverse[row]
-		switch {
-		case live != nil && !live.Has(int(i)):
-		case few:
-			atoms = append(atoms, i)
-		default:
-			b[i/64] |= 1 << (i % 64)
-		}
-	}
-	if few {
-		return backend.ListFilter(e.c.Order, atoms)
-	}
-	return backend.NewFilter(e.c.Order, b)
+// Only returns a filter of those atoms that live allows, nil being all, whose rows have a bit in rows, in the order of row
+// numbers; bits beyond the last row are 0. The filter keeps the slice.
+func (e *Engine) Only(live *backend.Filter, rows []uint64) *backend.Filter {
+	keepLive(rows, live)
+	return backend.RowFilter(e.c.Order, e.inverse, rows)
 }
 
 // Has reports whether live, a filter that Without made or nil, allows the atom of a row.

@@ -24,6 +24,7 @@ type work struct {
 	allowed  int  // atoms that the filter allows
 	arms     int  // allowed, rounded for the planner
 	panels   int  // panels with an allowed atom, rounded for the planner
+	keeps    bool // the filter keeps what first looks gather
 	noSigns  bool // there is no memory for the panels of signs that the cheapest plan reads
 	delta    float64
 	strategy *strategy
@@ -129,6 +130,7 @@ func (e *Engine) newStagedWork(req *Request, numbers []int, s backend.Stager, pa
 	}
 	w.k, w.allowed, w.arms, w.panels = k, c.N, c.N, (c.N+63)/64
 	if filter != nil {
+		w.keeps = filter.Keeps()
 		w.allowed, w.panels = filter.Len(), coarsePart(filter.Filled(), w.panels)
 		w.arms = coarsePart(w.allowed, c.N)
 	}
@@ -150,6 +152,9 @@ func (e *Engine) newStagedWork(req *Request, numbers []int, s backend.Stager, pa
 
 // setGoals gives each query its goal; filter is the request's, nil for none.
 func (w *work) setGoals(filter *backend.Filter) {
+	if filter != nil && w.m > w.maxQueries() { // several runs have it
+		filter.Reuse()
+	}
 	gather := w.strategy.Gather
 	if filter != nil && !w.strategy.Dense() { // for queries that a look sends to the dense path
 		gather = w.e.planner.Gathers(w.question())

@@ -77,9 +77,10 @@ func (c *Columns) RowsFor(e *Expr) ([]int64, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows := make([]int64, 0, found.GetCardinality())
-	for it := found.Iterator(); it.HasNext(); {
-		rows = append(rows, int64(it.Next()))
+	list := found.ToArray()
+	rows := make([]int64, len(list))
+	for i, row := range list {
+		rows[i] = int64(row)
 	}
 	return rows, nil
 }

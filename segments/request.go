@@ -147,18 +147,15 @@ func (s *Snapshot) question(req *batch.Request, k int, numbers []int, m int) (*q
 	if req.Goals != nil && req.Goals[numbers[0]].Filter != nil {
 		of, q.req.Filter = numbers[0], req.Goals[numbers[0]].Filter
 	}
-	if err := checkList("filter", of, q.req.Filter); err != nil {
-		return nil, err
-	}
-	if err := checkList("exclude", -1, req.Exclude); err != nil {
-		return nil, err
-	}
-	if q.sorted = q.req.Filter; !ascending(q.sorted) {
+	if q.sorted = q.req.Filter; !ascending(q.sorted) || len(q.sorted) > 0 && q.sorted[0] < 0 {
+		if err := checkList("filter", of, q.sorted); err != nil {
+			return nil, err
+		}
 		q.sorted = slices.Clone(q.sorted)
 		slices.Sort(q.sorted)
 		q.sorted = slices.Compact(q.sorted)
 	}
-	return q, nil
+	return q, checkList("exclude", -1, req.Exclude)
 }
 
 // ascending reports whether each id is greater than the one before.
@@ -243,8 +240,9 @@ func (v *view) listed(ids []int64) (rows []int64) {
 	return rows
 }
 
-// rowsOf returns the rows of ascending ids that are there; never nil. Where the segment's ids have gaps it takes a logarithm
-// of the rows between two ids, so that neither few ids nor nearly all of them take long.
+// rowsOf returns the rows of ascending ids, those that are deleted included; never nil, and ids itself where they are the
+// rows. Where the segment's ids have gaps it takes a logarithm of the rows between two ids, so that neither few ids nor
+// nearly all of them take long.
 func (v *view) rowsOf(ids []int64) []int64 {
 	if v.c.N == 0 {
 		return []int64{}
@@ -255,21 +253,27 @@ func (v *view) rowsOf(ids []int64) []int64 {
 	if found {
 		stop++
 	}
-	ids = ids[min(start, stop):stop]
-	rows := make([]int64, 0, len(ids))
+	ids = ids[min(start, stop):stop:stop]
 	first, consecutive := v.consecutive()
-	for row, k := 0, 0; k < len(ids); k++ {
-		id, found := ids[k], true
-		if consecutive {
-			row = int(id - first)
-		} else {
-			row, found = v.rowFrom(row, id)
+	if consecutive && first == 0 {
+		return ids
+	}
+	rows := make([]int64, len(ids))
+	if consecutive {
+		for k, id := range ids {
+			rows[k] = id - first
 		}
-		if found && v.has(row) {
-			rows = append(rows, int64(row))
+		return rows
+	}
+	n := 0
+	for row, k := 0, 0; k < len(ids); k++ {
+		found := false
+		if row, found = v.rowFrom(row, ids[k]); found {
+			rows[n] = int64(row)
+			n++
 		}
 	}
-	return rows
+	return rows[:n]
 }
 
 // rowFrom returns the first row from row on whose id is at least id, which the last one's is, and whether it is id.

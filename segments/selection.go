@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync/atomic"
 
 	"thresher/batch"
 	"thresher/columns"
@@ -15,6 +16,8 @@ type Selection struct {
 	s     *Snapshot
 	views []*view // with what is selected of them; none without
 	len   int
+
+	searched atomic.Bool
 }
 
 // Select returns the vectors for which an expression over their columns is true, compiled once to a bitmap a segment.
@@ -59,7 +62,9 @@ func (s *Snapshot) Select(e *columns.Expr, numberOf func(id int64, text string) 
 		if found.IsEmpty() {
 			continue
 		}
-		part := &view{Segment: v.Segment, live: v.engine.Only(v.live, found.ToArray())}
+		rows := make([]uint64, (v.c.N+63)/64)
+		found.WriteDenseTo(rows)
+		part := &view{Segment: v.Segment, live: v.engine.Only(v.live, rows)}
 		part.deleted = v.c.N - part.live.Len()
 		if part.left() > 0 {
 			selected.views, selected.len = append(selected.views, part), selected.len+part.left()
@@ -86,6 +91,11 @@ func (s *Selection) IDs() []int64 {
 
 // Search is Snapshot.Search for answers that have vectors of the selection only.
 func (s *Selection) Search(ctx context.Context, req batch.Request) (*batch.Response, error) {
+	if s.searched.Swap(true) {
+		for _, v := range s.views {
+			v.live.Reuse()
+		}
+	}
 	return s.s.search(ctx, req, s)
 }
 

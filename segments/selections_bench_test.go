@@ -93,13 +93,13 @@ func selectIDs(s *Snapshot, ids []int64) *Selection {
 	selected := &Selection{s: s}
 	for i := range s.views {
 		v := &s.views[i]
-		var rows []uint32
+		rows := make([]uint64, (v.c.N+63)/64)
 		for _, row := range v.rowsOf(ids) {
-			rows = append(rows, uint32(row))
+			rows[row/64] |= 1 << (row % 64)
 		}
 		part := &view{Segment: v.Segment, live: v.engine.Only(v.live, rows)}
 		part.deleted = v.c.N - part.live.Len()
-		selected.views, selected.len = append(selected.views, part), selected.len+len(rows)
+		selected.views, selected.len = append(selected.views, part), selected.len+part.live.Len()
 	}
 	return selected
 }

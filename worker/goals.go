@@ -1,6 +1,11 @@
 package worker
 
-import "thresher/tasks"
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"thresher/tasks"
+)
 
 // goals are what the queries of a call ask for: each for itself, and all of them.
 type goals struct {
@@ -56,13 +61,42 @@ func (c *call) readGoals(m, n int, withCandidates bool) (g *goals, err error) {
 	if g.filter != nil || g.Filter != nil {
 		return nil, wrong("mask", "filter is given too; one of them says which vectors may be returned")
 	}
-	g.filter, g.masked = []int64{}, true
-	for i, b := range mask {
+	g.filter, g.masked = maskedRows(mask), true
+	return g, nil
+}
+
+// maskedRows returns the numbers of the values of a mask that are not 0, ascending; never nil. A branch for each value
+// would be guessed wrong for half of them where half are allowed.
+func maskedRows(mask []uint8) []int64 {
+	words, n := make([]uint64, (len(mask)+63)/64), 0
+	whole := len(mask) / 8 * 8
+	for i := 0; i < whole; i += 8 {
+		words[i/64] |= eightBits(binary.LittleEndian.Uint64(mask[i:])) << (i % 64)
+	}
+	for i, b := range mask[whole:] {
 		if b != 0 {
-			g.filter = append(g.filter, int64(i))
+			words[whole/64] |= 1 << (whole%64 + i)
 		}
 	}
-	return g, nil
+	for _, word := range words {
+		n += bits.OnesCount64(word)
+	}
+	rows := make([]int64, 0, n)
+	for k, word := range words {
+		for ; word != 0; word &= word - 1 {
+			rows = append(rows, int64(64*k+bits.TrailingZeros64(word)))
+		}
+	}
+	return rows
+}
+
+// eightBits returns a bit for each byte of x, from the lowest on, 1 where it is not 0.
+func eightBits(x uint64) uint64 {
+	const lowest, together = 0x0101010101010101, 0x0102040810204080
+	x |= x >> 4
+	x |= x >> 2
+	x |= x >> 1 // what bytes get from those above them is not in their lowest bits
+	return x & lowest * together >> 56
 }
 
 // filterEach gives each query the filter that of names, of those that are lists.

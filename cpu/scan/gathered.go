@@ -55,14 +55,38 @@ func layOut(atoms []uint32, panels int) *gathering {
 	return g
 }
 
-// gather copies what look t reads of the atoms that f allows, for so many queries.
+// gatheringKey is what a gathering of a filter depends on; of the look only what compiled looks do.
+type gatheringKey struct {
+	r    *Panels
+	look backend.Look
+}
+
+// gather returns what look t reads of the atoms that f allows, for so many queries: as f keeps it, or copied, for f to
+// keep if it is used again.
 func (x *Run) gather(ctx context.Context, t *looks.Compiled, f *backend.Filter, queries int) (*gathering, error) {
+	if !f.Keeps() {
+		return x.copyAllowed(ctx, t, f, queries > 1, &x.gathered)
+	}
+	key := gatheringKey{x.r, backend.Look{Rep: t.Look.Rep, Rule: t.Look.Rule, From: t.Look.From, To: t.Look.To, Alpha: t.Look.Alpha}}
+	if g, ok := f.Kept(key).(*gathering); ok {
+		return g, nil
+	}
+	g, err := x.copyAllowed(ctx, t, f, true, &gatheredMemory{})
+	if err == nil {
+		f.Keep(key, g)
+	}
+	return g, err
+}
+
+// copyAllowed copies to m what look t reads of the atoms that f allows; of the codes only if inPanels says so, for one query
+// can read them where they are.
+func (x *Run) copyAllowed(ctx context.Context, t *looks.Compiled, f *backend.Filter, inPanels bool, m *gatheredMemory) (*gathering, error) {
 	g := layOut(f.Atoms(), x.C.PanelCount())
 	n := len(g.numbers)
-	x.gathered.divide(g, n*arms.PanelAtoms, x.C.Offset != nil)
-	if queries > 1 {
-		x.gathered.panels = topk.Grow(x.gathered.panels, n*arms.PanelAtoms*t.AtomBytes)
-		g.panels = x.gathered.panels
+	m.divide(g, n*arms.PanelAtoms, x.C.Offset != nil)
+	if inPanels {
+		m.panels = topk.Grow(m.panels, n*arms.PanelAtoms*t.AtomBytes)
+		g.panels = m.panels
 	}
 	g.strips = make([]looks.Strip, (n+gatheredStrip-1)/gatheredStrip)
 	err := x.r.Each(ctx, (n+gatheredTogether-1)/gatheredTogether, func(base *threads.Scratch, i int) error {
@@ -78,7 +102,7 @@ func (x *Run) gather(ctx context.Context, t *looks.Compiled, f *backend.Filter, 
 	return g, err
 }
 
-// gatheredMemory is the memory of a run's gathering, which the next one reuses.
+// gatheredMemory is the memory of a gathering. That of a run is reused by the next one, unless a filter keeps it.
 type gatheredMemory struct {
 	panels []uint8
 	terms  []float32
