@@ -430,7 +430,7 @@ func (in input) hash(ctx context.Context) (string, error) {
 		return in.folder.hash(ctx)
 	}
 	if in.isCollection() {
-		return collection.Digest(in.path)
+		return dataset.CollectionDigest(in.path)
 	}
 	if in.files == nil {
 		return hashFile(ctx, in.path, in.name)
