@@ -248,7 +248,7 @@ func (in input) readAll(ctx context.Context, opt *dataset.Options) (*dataset.Mat
 		return nil, dataset.Layout{}, err
 	}
 	defer r.Close()
-	m, err := dataset.Drain(ctx, r)
+	m, err := dataset.DrainWithin(ctx, r, cli.RoomFor(in.name))
 	return m, dataset.LayoutOf(r), in.named(err)
 }
 
