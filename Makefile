@@ -32,13 +32,13 @@ $(PROGRAM):
 test-deploy: $(PROGRAM) ## the files of deploy: manifests, units and rules are decoded and verified, and what they start is started
 	$(GO) vet -C deploy .
 	cd deploy && $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 .
-	THRESHER_BINARY=$(CURDIR)/$(PROGRAM) $(GO) test -C deploy -count=1 -timeout 20m .
+	THRESHER_BINARY=$(CURDIR)/$(PROGRAM) $(GO) test -C deploy -count=1 -timeout 45m .
 
 # Without tests that have nothing for the race detector and take seconds under it; each says why (internal/race). `make test` runs
 # them, with more data, and `make race-whole` runs all.
 race: ## the suite under the race detector: packages in which it can find something, without tests of one goroutine; pointers of the others that use unsafe
-	$(call each,packages=$$($(CURDIR)/.ci/concurrent); test -z "$$packages" || $(GO) test -race -short -vet=off -timeout 30m $$packages)
-	$(call each,packages=$$($(CURDIR)/.ci/concurrent pointers); test -z "$$packages" || $(GO) test -short -vet=off -timeout 30m -gcflags=-d=checkptr $$packages)
+	$(call each,packages=$$($(CURDIR)/.ci/concurrent); test -z "$$packages" || $(GO) test -race -short -vet=off -timeout 100m $$packages)
+	$(call each,packages=$$($(CURDIR)/.ci/concurrent pointers); test -z "$$packages" || $(GO) test -short -vet=off -timeout 100m -gcflags=-d=checkptr $$packages)
 
 race-whole: ## the whole suite under the race detector, half an hour
 	$(call each,$(GO) test -race -vet=off -timeout 90m ./...)
@@ -230,7 +230,7 @@ build/worker-stress/bin/python:
 	@$(PYTHON) -m venv build/worker-stress && build/worker-stress/bin/pip install --quiet --disable-pip-version-check numpy pytest
 
 worker-stress: $(PROGRAM) build/worker-stress/bin/python ## 1,000 forks, spawned children, threads and interrupts of a Python program, and 100,000 calls; two to three minutes
-	cd python && THRESHER_BINARY=$(CURDIR)/build/thresher PYTHONPATH=src THRESHER_STRESS=1000 THRESHER_CALLS=100000 ../build/worker-stress/bin/python -m pytest -v --durations=5 -o faulthandler_timeout=900 tests/test_worker.py tests/test_worker_life.py
+	cd python && THRESHER_BINARY=$(CURDIR)/build/thresher PYTHONPATH=src THRESHER_STRESS=1000 THRESHER_CALLS=100000 ../build/worker-stress/bin/python -m pytest -v --durations=5 -o faulthandler_timeout=3000 tests/test_worker.py tests/test_worker_life.py
 
 test-python-cuda: $(EMULATOR) build/worker-stress/bin/python ## what the Python package says of GPUs, on the emulator
 	@$(TOOLCHAIN)

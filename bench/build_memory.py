@@ -4,10 +4,10 @@
 
 For each form of the same vectors (npy, one Parquet file, 64 of them, a pipe) `thresher build` runs in turns without a
 limit and with GOMEMLIMIT; the vectors are not in memory when it begins. Printed are, of each: seconds of the wall
-clock, of the processor (user and system), and faults that read from the disk, at their least of all turns, with the
-ratio of both; and the most memory while it ran: private pages that are no file's (RssAnon), and of the file that is
-written what was resident (mincore) and dirty in its mappings (smaps), both also in segments, a sixteenth of the memory
-that it takes. Builds under a limit must write the
+clock, of the processor (user and system), faults that read from the disk, and bytes that it reads or writes, at their
+least of all turns, with ratios; and the most memory while it ran: private pages that are no file's (RssAnon), and of
+the file that is written what was resident (mincore) and dirty in its mappings (smaps), both also in segments, a
+sixteenth of the memory that it takes. Builds under a limit must write the
 same bytes as those without.
 """
 
@@ -141,6 +141,7 @@ def build(binary: str, args: list[str], npy: Path, folder: Path, limit: int, dat
         "wall": took,
         "processor": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
         "faults": after.ru_majflt - before.ru_majflt,
+        "disk": 512 * (after.ru_inblock + after.ru_oublock - before.ru_inblock - before.ru_oublock),
         "private": watch.private,
         "resident": watch.resident,
         "dirty": watch.dirty,
@@ -179,10 +180,10 @@ def main() -> None:
             return
         print(f"{(data / 'v.npy').stat().st_size / 1e6:.0f} MB of npy, limit {o.limit} MiB, least of {o.turns} turns")
         print(
-            "| from | wall, s: without, with | ratio | processor, s | ratio | faults from disk "
+            "| from | wall, s: without, with | ratio | processor, s | ratio | faults from disk | disk, MB | ratio "
             "| private MB | resident MB, segments | dirty MB, segments |"
         )
-        print("|---|---|---|---|---|---|---|---|---|")
+        print("|---|---|---|---|---|---|---|---|---|---|---|")
         sums = set()
         for form in o.forms.split(","):
             runs: dict[int, list[dict[str, float]]] = {0: [], o.limit: []}
@@ -190,14 +191,17 @@ def main() -> None:
                 for limit, of in runs.items():
                     of.append(build(o.binary, args[form], data / "v.npy", out, limit, o.limit << 20 if o.rlimit else 0))
                     sums.add(digest(out / "c.thresher", o.headers))
-            a, b = ({key: min(x[key] for x in of) for key in ("wall", "processor", "faults")} for of in runs.values())
+            least = ("wall", "processor", "faults", "disk")
+            a, b = ({key: min(x[key] for x in of) for key in least} for of in runs.values())
             most = {key: max(x[key] for x in runs[o.limit]) / 1e6 for key in ("private", "resident", "dirty")}
             segment = o.limit * 1.048576 * 0.75 / 16  # of three quarters of what is free
             wall, processor = b["wall"] / a["wall"], b["processor"] / a["processor"]
             print(
                 f"| {form} | {a['wall']:.2f}, {b['wall']:.2f} | {wall:.2f} "
                 f"| {a['processor']:.2f}, {b['processor']:.2f} | {processor:.2f} "
-                f"| {a['faults']:.0f}, {b['faults']:.0f} | {most['private']:.0f} "
+                f"| {a['faults']:.0f}, {b['faults']:.0f} "
+                f"| {a['disk'] / 1e6:.0f}, {b['disk'] / 1e6:.0f} | {b['disk'] / max(a['disk'], 1):.2f} "
+                f"| {most['private']:.0f} "
                 f"| {most['resident']:.0f}, {most['resident'] / segment:.1f} "
                 f"| {most['dirty']:.1f}, {most['dirty'] / segment:.1f} |",
                 flush=True,

@@ -317,6 +317,9 @@ type Options struct {
 	// third reading of the rows, and for a while as much of the disk as they take. A build that needs more memory
 	// of its own is refused by a MemoryError.
 	Memory int64
+	// HoldCodes lets a build of a file that does not fit hold codes that are not in their place yet in memory of its
+	// own, as far as Memory has room. The others are written to the disk and read once more.
+	HoldCodes bool
 	// Progress, if not nil, is called with the rows done in both passes and their total, from
 	// several goroutines concurrently and not always in order.
 	Progress func(done, total int64)

@@ -15,6 +15,7 @@ type file struct {
 	maps     [][]byte
 	inMemory []bool         // by section: held in memory, not mapped, until closeSections
 	segment  int64          // bytes that a build works on at a time, see paging.go; 0: all
+	held     int64          // bytes of codes that such a build holds in memory until they are in order
 	atoms    int            // in all
 	squares  []float64      // sums of squares of each row; nil if they were not summed as they were written
 	sums     map[int]uint32 // checksums of sections that were summed as they were written

@@ -12,21 +12,23 @@ import (
 const gatherBytes = 1 << 18
 
 // gathered are the codes and terms of all atoms in the order of atoms, as far as it matters: the records of each bucket
-// of consecutive atoms lie together. They are in a place of the file that is cut off later. They are made in the order of
-// rows, which are read once and in order, and put in their place a bucket at a time: else either rows would be read or
-// codes be written at random.
+// of consecutive atoms lie together. Those of the first buckets are in memory, as many as may be, the others in a place of
+// the file that is cut off later. They are made in the order of rows, which are read once and in order, and put in their
+// place a bucket at a time: else either rows would be read or codes be written at random.
 type gathered struct {
 	b      *builder
 	f      *os.File
-	off    int64       // where the first bucket begins
+	off    int64       // where the first bucket begins, or would
 	atoms  int         // of a bucket
 	arrays codedArrays // of the collection
 	record int         // bytes of an atom
 	atomOf []uint32    // of each row
 
 	mu       sync.Mutex
-	at       []int64 // where the next records of each bucket go
-	memory   []byte  // [buckets][room]; nil: records are so large that they are written one by one
+	held     []byte  // the records of the first buckets, one bucket after the other
+	first    int     // bucket that is not held
+	at       []int64 // where the next records of each bucket go: in the file, or in held
+	memory   []byte  // [buckets][room] of those that are not held; nil: records are so large that they are written one by one
 	room     int
 	filled   []int   // of each bucket's memory
 	dropped  []int64 // until where each bucket was dropped,
@@ -69,8 +71,15 @@ func (b *builder) newGathered(w *file, atoms int) (*gathered, error) {
 	g := &gathered{b: b, f: w.f, off: aligned(w.end+1<<20, pageBytes()), atoms: atoms, arrays: c.codedArrays()}
 	g.record = g.arrays.bytes()
 	buckets := (c.N + atoms - 1) / atoms
-	if err := allocate(w.f, g.off, int64(c.N)*int64(g.record)); err != nil {
-		return nil, err
+	g.first = min(int(w.held/(int64(atoms)*int64(g.record))), buckets)
+	if g.first > 0 {
+		_, n := g.bucket(0)
+		g.held, _ = heap{}.bytes("", min(int64(g.first)*n, int64(c.N)*int64(g.record)))
+	}
+	if rest := int64(c.N)*int64(g.record) - int64(len(g.held)); rest > 0 {
+		if err := allocate(w.f, g.off+int64(len(g.held)), rest); err != nil {
+			return nil, err
+		}
 	}
 	g.atomOf = make([]uint32, c.N)
 	for i, r := range c.Order {
@@ -78,12 +87,15 @@ func (b *builder) newGathered(w *file, atoms int) (*gathered, error) {
 	}
 	g.at = make([]int64, buckets)
 	for k := range g.at {
-		g.at[k] = g.off + int64(k*atoms)*int64(g.record)
+		if g.at[k] = int64(k*atoms) * int64(g.record); k >= g.first {
+			g.at[k] += g.off
+		}
 	}
-	g.room = max(1, min(gatherBytes, int(2*w.segment)/buckets)/g.record) * g.record
-	g.filled = make([]int, buckets)
-	if int64(buckets)*int64(g.record) <= 2*w.segment {
-		g.memory = make([]byte, buckets*g.room)
+	written := buckets - g.first
+	g.room = max(1, min(gatherBytes, int(2*w.segment)/max(1, written))/g.record) * g.record
+	g.filled = make([]int, written)
+	if int64(written)*int64(g.record) <= 2*w.segment {
+		g.memory = make([]byte, written*g.room)
 	}
 	g.dropped, g.before = slices.Clone(g.at), slices.Clone(g.at)
 	return g, nil
@@ -117,7 +129,7 @@ func (g *gathered) codeRows() error {
 	}
 	for k, n := range g.filled {
 		if n > 0 {
-			if err := g.write(k, g.memory[k*g.room:][:n]); err != nil {
+			if err := g.write(g.first+k, g.memory[k*g.room:][:n]); err != nil {
 				return err
 			}
 		}
@@ -138,6 +150,11 @@ func (g *gathered) add(k *rowCoder, lo, hi int) error {
 	for row := lo; row < hi; row++ {
 		atom := g.atomOf[row]
 		bucket := int(atom) / g.atoms
+		if bucket < g.first {
+			k.arrays.appendRecord(g.held[g.at[bucket]:g.at[bucket]], atom, row-lo)
+			g.at[bucket] += int64(g.record)
+			continue
+		}
 		if g.memory == nil {
 			k.record = k.arrays.appendRecord(k.record[:0], atom, row-lo)
 			if err := g.write(bucket, k.record); err != nil {
@@ -145,13 +162,14 @@ func (g *gathered) add(k *rowCoder, lo, hi int) error {
 			}
 			continue
 		}
-		at := bucket*g.room + g.filled[bucket]
-		k.arrays.appendRecord(g.memory[at:at], atom, row-lo)
-		if g.filled[bucket] += g.record; g.filled[bucket] == g.room {
-			if err := g.write(bucket, g.memory[bucket*g.room:][:g.room]); err != nil {
+		room := g.memory[(bucket-g.first)*g.room:][:g.room]
+		filled := &g.filled[bucket-g.first]
+		k.arrays.appendRecord(room[*filled:*filled], atom, row-lo)
+		if *filled += g.record; *filled == g.room {
+			if err := g.write(bucket, room); err != nil {
 				return err
 			}
-			g.filled[bucket] = 0
+			*filled = 0
 		}
 	}
 	return nil
@@ -175,7 +193,8 @@ func (g *gathered) write(k int, records []byte) error {
 
 // drop drops what was written of each bucket from dropped to to, which dropped is then.
 func (g *gathered) drop(dropped, to []int64) {
-	for k, to := range to {
+	for k := g.first; k < len(to); k++ {
+		to := to[k]
 		if from := g.off + int64(k*g.atoms)*int64(g.record); to > dropped[k] {
 			from = max(from, dropped[k]-gatherBytes) &^ (pageBytes() - 1) // the file system keeps pages together
 			dropPages(g.f, from, aligned(to, pageBytes())-from, nil)
@@ -189,25 +208,37 @@ func (g *gathered) bucket(lo int) (off, bytes int64) {
 	return g.off + int64(lo)*int64(g.record), int64(min(g.atoms, g.b.c.N-lo)) * int64(g.record)
 }
 
-// fetch begins to read the bucket that begins with atom lo, if there is one.
+// fetch begins to read the bucket that begins with atom lo, if there is one in the file.
 func (g *gathered) fetch(lo int) {
-	if lo < g.b.c.N {
+	if lo < g.b.c.N && lo/g.atoms >= g.first {
 		off, n := g.bucket(lo)
 		startReadingFile(g.f, off, n)
 	}
 }
 
+// records returns the records of the bucket that begins with atom lo, until the next call.
+func (g *gathered) records(lo int) ([]byte, error) {
+	off, n := g.bucket(lo)
+	if lo/g.atoms < g.first {
+		return g.held[off-g.off:][:n], nil
+	}
+	g.held = nil // all of it is in place
+	if _, err := g.f.ReadAt(g.block[:n], off); err != nil {
+		return nil, err
+	}
+	dropPages(g.f, off, n, nil)
+	return g.block[:n], nil
+}
+
 // place fills the sections of the bucket of atoms lo to hi-1.
 func (g *gathered) place(lo, hi int) error {
 	b, c := g.b, g.b.c
-	off, n := g.bucket(lo)
-	block := g.block[:n]
-	if _, err := g.f.ReadAt(block, off); err != nil {
+	block, err := g.records(lo)
+	if err != nil {
 		return err
 	}
-	dropPages(g.f, off, n, nil)
 	g.fetch(hi)
-	err := b.each(hi-lo, pilotRows, func(_, from, to int) error {
+	err = b.each(hi-lo, pilotRows, func(_, from, to int) error {
 		for ; from < to; from++ {
 			g.arrays.place(block[from*g.record:][:g.record])
 		}

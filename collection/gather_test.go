@@ -14,8 +14,8 @@ import (
 )
 
 // TestGatheredCodes: atoms that are coded in the order of rows, gathered and placed have the codes, terms and forecast of those that are
-// coded in their own order: of all types and metrics, with rows that are zero or too small to be coded, whatever the segments and
-// threads.
+// coded in their own order: of all types and metrics, with rows that are zero or too small to be coded, whatever the segments, what
+// is held in memory, and the threads.
 func TestGatheredCodes(t *testing.T) {
 	const n = 21*PanelAtoms + 7
 	for _, s := range []struct {
@@ -23,14 +23,16 @@ func TestGatheredCodes(t *testing.T) {
 		elem    dataset.Elem
 		metric  Metric
 		segment int64
+		held    int64
 		threads int
 	}{
-		{100, dataset.ElemFloat32, InnerProduct, 1 << 16, 3},
-		{300, dataset.ElemFloat32, InnerProduct, 1 << 17, 2},
-		{768, dataset.ElemFloat16, Euclidean, 1 << 18, 3},
-		{96, dataset.ElemFloat64, Euclidean, 1 << 16, 1},
-		{128, dataset.ElemFloat16, Cosine, 1 << 16, 2},
-		{200, dataset.ElemInt8, InnerProduct, 1 << 12, 2}, // less than a panel, and records are written one by one
+		{100, dataset.ElemFloat32, InnerProduct, 1 << 16, 0, 3},
+		{300, dataset.ElemFloat32, InnerProduct, 1 << 17, 1 << 18, 2},
+		{768, dataset.ElemFloat16, Euclidean, 1 << 18, 1 << 19, 3},
+		{96, dataset.ElemFloat64, Euclidean, 1 << 16, 1 << 30, 1}, // all of them
+		{128, dataset.ElemFloat16, Cosine, 1 << 16, 1 << 10, 2},   // no bucket
+		{200, dataset.ElemInt8, InnerProduct, 1 << 12, 0, 2},      // less than a panel, and records are written one by one
+		{200, dataset.ElemInt8, Cosine, 1 << 12, 1 << 17, 2},
 	} {
 		r := vectors.Rand(uint64(s.dim))
 		var values []byte
@@ -70,7 +72,7 @@ func TestGatheredCodes(t *testing.T) {
 		if _, err := f.WriteAt(v.Bytes(), firstSection()); err != nil {
 			t.Fatal(err)
 		}
-		w := &file{f: f, end: firstSection(), sums: map[int]uint32{}, atoms: n, segment: s.segment}
+		w := &file{f: f, end: firstSection(), sums: map[int]uint32{}, atoms: n, segment: s.segment, held: s.held}
 		got := newShape(n, s.dim, &Options{Metric: s.metric, Origin: want.Origin})
 		if err := got.layoutRows(w, s.elem); err != nil {
 			t.Fatal(err)

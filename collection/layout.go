@@ -7,6 +7,7 @@ import (
 
 	"thresher/bandit"
 	"thresher/dataset"
+	"thresher/internal/machine"
 )
 
 // A collection's arrays are named sections of one memory, which is either
@@ -42,6 +43,7 @@ type heap struct{}
 func (heap) bytes(_ string, n int64) ([]byte, error) {
 	// float64 makes every view aligned.
 	b := make([]float64, (n+7)/8)
+	machine.LargePages(b)
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(b))), n), nil
 }
 

@@ -161,7 +161,7 @@ func TestBuildInSegments(t *testing.T) {
 				t.Fatal(err)
 			}
 			seen := &residence{f: f}
-			o := &Options{Metric: metric, Threads: 2, Memory: limit, Progress: func(done, total int64) { seen.look(1 + int(2*(done-1)/total)) }}
+			o := &Options{Metric: metric, Threads: 2, Memory: limit, HoldCodes: metric == Cosine, Progress: func(done, total int64) { seen.look(1 + int(2*(done-1)/total)) }}
 			c, err := CreateIn(t.Context(), f, watched{all.Reader(), func() { seen.look(0) }}, o)
 			if err != nil {
 				t.Fatal(err)

@@ -78,6 +78,17 @@ func (o *Options) segmentFor(c *Collection, elem dataset.Elem) (int64, error) {
 	return segmentOf(o.Memory), nil
 }
 
+// heldFor returns how many bytes of codes a build of a file in segments holds in memory: three quarters of what is left of
+// Options.Memory, for what else a program allocates is not known.
+func (o *Options) heldFor(c *Collection, elem dataset.Elem) int64 {
+	if o == nil || !o.HoldCodes {
+		return 0
+	}
+	own := *o
+	own.Elem = elem
+	return max(0, o.Memory-BuildMemory(int64(c.N), c.Dim, &own)) / 4 * 3
+}
+
 // BuildMemory returns the least memory in which a file of n rows of dim columns can be built: what is kept of each
 // row, a sample of them, and a few segments. o, as of Size, also says the number of threads.
 func BuildMemory(n int64, dim int, o *Options) int64 {

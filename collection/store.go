@@ -66,6 +66,7 @@ func writeFile(ctx context.Context, f *os.File, src Source, o *Options) (err err
 	if w.segment, err = o.segmentFor(c, elem); err != nil {
 		return err
 	}
+	w.held = o.heldFor(c, elem)
 	ok := false
 	defer func() {
 		if !ok {

@@ -5,6 +5,8 @@ import (
 	"io"
 	"slices"
 	"unsafe"
+
+	"thresher/internal/machine"
 )
 
 // Matrix is a dense row-major matrix: row i is Data[i*Dim : (i+1)*Dim].
@@ -80,6 +82,7 @@ func (d *draining[T]) all(ctx context.Context) (_ *IDs, err error) {
 		if d.rows, err = grown(d.rows, int(d.r.Len())*d.width, d.room); err != nil {
 			return nil, err
 		}
+		machine.LargePages(d.rows[:cap(d.rows)])
 	}
 	chunk := max(1, readChunk/d.r.Dim()) * d.width
 	for err == nil {
@@ -132,6 +135,9 @@ func grown[T any](rows []T, more int, room Room) ([]T, error) {
 		if err := room(int64(len(rows)+more) * int64(unsafe.Sizeof(*new(T)))); err != nil {
 			return nil, err
 		}
+	}
+	if len(rows) == 0 {
+		return make([]T, 0, more), nil // of which nothing is written yet
 	}
 	return slices.Grow(rows, more), nil
 }

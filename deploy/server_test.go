@@ -24,7 +24,7 @@ import (
 const token = "a-token-of-the-tests"
 
 // patience is how long a server may take to begin or to end on a busy machine.
-const patience = 2 * time.Minute
+const patience = 10 * time.Minute
 
 // program is the path of thresher: what THRESHER_BINARY names, or what TestMain builds.
 var program = os.Getenv("THRESHER_BINARY")

@@ -20,6 +20,6 @@ root=$(cd .. && pwd)
 # niceness, 15, they wait for every other process of a busy machine.
 export RAY_worker_niceness=0
 export PYTHONPATH="$root/python/src" THRESHER_BINARY="$root/build/thresher" THRESHER_COSTS=builtin RAY_USAGE_STATS_ENABLED=0
-export RAY_agent_register_timeout_ms=300000 RAY_raylet_start_wait_time_s=60 RAY_worker_register_timeout_seconds=300 \
-  RAY_gcs_server_port_wait_time_s=300 RAY_idle_worker_killing_time_threshold_ms=600000
-exec $engines/bin/python -m pytest -rs --durations=5 -o faulthandler_timeout=900 tests/engines "$@"
+export RAY_agent_register_timeout_ms=1200000 RAY_raylet_start_wait_time_s=600 RAY_worker_register_timeout_seconds=1200 \
+  RAY_gcs_server_port_wait_time_s=1200 RAY_idle_worker_killing_time_threshold_ms=600000
+exec $engines/bin/python -m pytest -rs --durations=5 -o faulthandler_timeout=2400 tests/engines "$@"

@@ -217,7 +217,7 @@ func (c *call) vectors(name string) (v dataset.Vectors, held *region, err error)
 func (c *call) makeIndex(ctx context.Context, rows dataset.Vectors, held *region, device string, o collection.Options, kept *columns.Columns) (any, *reply, error) {
 	begun := time.Now()
 	o.Elem = rows.Elem()
-	if err := c.fits("vectors", collection.Size(int64(rows.Len()), rows.Dim(), &o)-int64(len(rows.Bytes()))); err != nil {
+	if err := c.codesFit(rows, &o); err != nil {
 		return nil, nil, err
 	}
 	own := o
@@ -231,6 +231,11 @@ func (c *call) makeIndex(ctx context.Context, rows dataset.Vectors, held *region
 		v.rows = held.hold()
 	}
 	return c.put(ctx, v, device, begun)
+}
+
+// codesFit returns an error if what a collection of rows takes beside them is more than is free. o is of their type.
+func (c *call) codesFit(rows dataset.Vectors, o *collection.Options) error {
+	return c.fits("vectors", collection.Size(int64(rows.Len()), rows.Dim(), o)-int64(len(rows.Bytes())))
 }
 
 // fits returns an error if so many bytes are more than are free. Little is always free.

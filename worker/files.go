@@ -63,7 +63,9 @@ func (c *call) open(ctx context.Context) (any, *reply, error) {
 		}
 		if held != nil {
 			defer held.release()
-			return c.makeIndex(ctx, rows, held, f.Device, o, nil)
+			if c.codesFit(rows, &o) == nil {
+				return c.makeIndex(ctx, rows, held, f.Device, o, nil)
+			} // else they go into a file, with the rows
 		}
 	}
 	begun := time.Now()

@@ -135,3 +135,37 @@ func TestOpenRefuses(t *testing.T) {
 		t.Errorf("no rows: %+v", none)
 	}
 }
+
+// TestOpenBeyondMemory opens a .npy whose codes take more than is free: they go into a file, as those of other files do.
+func TestOpenBeyondMemory(t *testing.T) {
+	const n, dim, m, k = 320_000, 64, 3, 5
+	const free = 48 << 20 // a build needs 40 MB, and codes take 70
+	rows, queries := randomRows(1, n, dim), randomRows(2, m, dim)
+	path := filepath.Join(t.TempDir(), "a.npy")
+	f, err := os.Create(path)
+	if err == nil {
+		err = dataset.WriteNPY(f, n, dim, rows)
+	}
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := testOptions(t)
+	o.Spare = func() int64 { return free }
+	c := newClient(t, o)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	var info about
+	c.must(&info, "open", object{"metric": "ip", "path": path})
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > free || info.N != n || info.Dim != dim {
+		t.Errorf("allocated %d bytes, at most %d; info %+v", took, free, info)
+	}
+	r := c.must(nil, "search", object{"handle": info.Handle, "k": k, "method": "certain"}, floats("queries", m, dim, queries))
+	exact := c.must(nil, "search", object{"handle": info.Handle, "k": k, "method": "exact"}, floats("queries", m, dim, queries))
+	if d := cmp.Diff(exact.bytes["rows"], r.bytes["rows"]); d != "" {
+		t.Error(d)
+	}
+}

@@ -151,8 +151,11 @@ def run(
 def await_end(process: subprocess.Popen[bytes], seconds: float, log: Path, silent: float) -> int:
     """The code of a process that ends in time, while its log grows."""
     until, size, grew = time.monotonic() + seconds, -1, time.monotonic()
+    looked = grew
     while True:
         now = time.monotonic()
+        grew += max(0, now - looked - 2 * POLL)  # while this process stood still, so did others perhaps
+        looked = now
         if (present := log.stat().st_size) != size:
             size, grew = present, now
         if now > until or now - grew > silent:

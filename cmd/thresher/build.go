@@ -159,7 +159,7 @@ func (a *app) runBuild(cmd *cobra.Command, f *buildFlags) error {
 // boundBuild has a build take no more memory than is free, and says so if the file is larger. What one needs of its
 // own is refused beforehand if it is more, where the number of rows is known; else once they are read.
 func (a *app) boundBuild(in input, r dataset.Reader, o *collection.Options) error {
-	o.Memory = cli.SpareMemory()
+	o.Memory, o.HoldCodes = cli.SpareMemory(), true
 	if n := r.Len(); n >= 0 && o.Memory > 0 {
 		own, size := *o, collection.Size(n, r.Dim(), o)
 		if t, ok := dataset.KeptAs(r, o.Elem); ok {

@@ -133,7 +133,7 @@ class Rehearsal:
                 raise Refused("the health check is content without a server")
         serve = [*program, "serve", "--costs", "builtin", "--backend", "cpu"]
         env = own | {"THRESHER_LISTEN": f"{host}:0"}  # the image's port may be taken here
-        bare = subprocess.run(serve, check=False, cwd=self.stage.work, env=env, capture_output=True, text=True, timeout=60)
+        bare = subprocess.run(serve, check=False, cwd=self.stage.work, env=env, capture_output=True, text=True, timeout=900)
         if bare.returncode == 0 or "no tokens are set" not in bare.stderr:
             raise Refused(f"serve without a token ends with {bare.returncode} and says {bare.stderr!r}")
         env |= {"THRESHER_TOKENS": "rehearsal:read:" + hashlib.sha256(TOKEN.encode()).hexdigest()}
@@ -174,7 +174,7 @@ def status(url: str, token: str) -> int:
     """The status of a GET with this token, or without one."""
     request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"} if token else {})
     try:
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=30) as answer:
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=900) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as e:
         return e.code

@@ -25,12 +25,12 @@ type api struct {
 }
 
 // callWait is the time limit of any answer.
-const callWait = 2 * time.Minute
+const callWait = 10 * time.Minute
 
 func newAPI(url string) *api {
-	dial := &net.Dialer{Timeout: 10 * time.Second}
+	dial := &net.Dialer{Timeout: callWait}
 	t := &http.Transport{DialContext: dial.DialContext, MaxIdleConnsPerHost: 64, DisableCompression: true}
-	return &api{url: url, client: &http.Client{Transport: t, Timeout: callWait}}
+	return &api{url: url, client: &http.Client{Transport: t}}
 }
 
 // forget closes idle connections.
@@ -85,8 +85,13 @@ func (a *answer) into(v any, statuses ...int) error {
 // errNoAnswer: there was no complete answer.
 var errNoAnswer = errors.New("no answer")
 
+// errSlow ends the wait for an answer.
+var errSlow = fmt.Errorf("not within %v", callWait)
+
 // call sends one request; a nil body sends none. Its only error is errNoAnswer.
 func (a *api) call(ctx context.Context, method, path string, b *body) (*answer, error) {
+	ctx, stop := patiently(ctx, callWait, errSlow)
+	defer stop()
 	var content io.Reader
 	if b != nil {
 		content = bytes.NewReader(b.data)

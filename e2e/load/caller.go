@@ -32,7 +32,7 @@ type caller struct {
 func callers(addr string, n int, requests [][]byte) ([]*caller, error) {
 	all := make([]*caller, n)
 	for i := range all {
-		conn, err := net.DialTimeout("tcp", addr, 10*time.Second)
+		conn, err := net.DialTimeout("tcp", addr, callWait)
 		if err != nil {
 			dismiss(all[:i])
 			return nil, err

@@ -20,7 +20,8 @@ type contest struct {
 	keyed bool
 	r     *rand.Rand
 	now   *match
-	ended []*match // the last ones, to be replayed
+	ended []*match // the last ones, to be replayed; the first is to be deleted if there are more than maxEnded
+	gone  *match   // the last one whose deletion was acknowledged
 	made  int
 	count map[string]int
 }
@@ -33,6 +34,8 @@ type match struct {
 	steps        int          // answered requests for duels
 	acknowledged []duelResult // acknowledged
 	pending      []duelResult // not acknowledged yet
+	leaving      bool         // its deletion was requested
+	left         bool         // it was deleted
 }
 
 type duelResult struct {
@@ -134,6 +137,9 @@ func (c *contest) advance(ctx context.Context, a *api, m *match) (ended bool, er
 }
 
 func (c *contest) step(ctx context.Context, a *api) error {
+	if c.crowded() {
+		return c.dismiss(ctx, a)
+	}
 	if c.now == nil {
 		c.made++
 		c.now = &match{name: fmt.Sprint(c.name, " ", c.made), seed: c.r.Uint64() >> 12}
@@ -144,24 +150,40 @@ func (c *contest) step(ctx context.Context, a *api) error {
 	}
 	c.count["tournaments played"]++
 	c.ended, c.now = append(c.ended, c.now), nil
-	if len(c.ended) <= maxEnded {
-		return nil
-	}
-	gone := c.ended[0]
-	if err := gone.remove(ctx, a); err != nil {
-		return err
-	}
-	c.ended = c.ended[1:]
 	return nil
 }
 
-// remove deletes the tournament; an earlier attempt may have succeeded.
+// crowded reports whether the first match that has ended is to be deleted.
+func (c *contest) crowded() bool { return len(c.ended) > maxEnded }
+
+// dismiss deletes the first match that has ended.
+func (c *contest) dismiss(ctx context.Context, a *api) error {
+	m := c.ended[0]
+	if err := m.remove(ctx, a); err != nil {
+		return err
+	}
+	c.count["tournaments deleted"]++
+	c.ended, c.gone, m.left = c.ended[1:], m, true
+	return nil
+}
+
+// remove deletes the tournament, which must be there unless an earlier attempt may have succeeded.
 func (m *match) remove(ctx context.Context, a *api) error {
+	statuses := []int{200}
+	if m.left {
+		statuses = []int{404}
+	} else if m.leaving {
+		statuses = []int{200, 404}
+	}
+	m.leaving = true
 	got, err := a.call(ctx, "DELETE", m.path(), nil)
 	if err != nil {
 		return err
 	}
-	return got.into(nil, 200, 404)
+	if err := got.into(nil, statuses...); err != nil {
+		return fmt.Errorf("deletion of tournament %s: %w", m.name, err)
+	}
+	return nil
 }
 
 // matches returns the matches on the server.
@@ -173,9 +195,21 @@ func (c *contest) matches() []*match {
 }
 
 // check reports acknowledged results again, and their opposites: none may be new to the
-// server.
+// server. A match whose deletion was requested may have left, and one that has left stays away.
 func (c *contest) check(ctx context.Context, a *api) error {
+	if c.gone != nil {
+		if _, err := c.absent(ctx, a, c.gone); err != nil {
+			return err
+		}
+	}
 	for _, m := range c.matches() {
+		if m.leaving {
+			if absent, err := c.absent(ctx, a, m); err != nil {
+				return err
+			} else if absent {
+				continue
+			}
+		}
 		for range min(3, len(m.acknowledged)) {
 			r := m.acknowledged[c.r.IntN(len(m.acknowledged))]
 			if err := m.known(ctx, a, r); err != nil {
@@ -184,6 +218,27 @@ func (c *contest) check(ctx context.Context, a *api) error {
 		}
 	}
 	return nil
+}
+
+// absent reports whether a match whose deletion was requested has left, and fails if it is back.
+func (c *contest) absent(ctx context.Context, a *api, m *match) (bool, error) {
+	got, err := a.call(ctx, "GET", m.path(), nil)
+	if err != nil {
+		return false, err
+	}
+	if err := got.into(nil, 200, 404); err != nil {
+		return false, fmt.Errorf("tournament %s: %w", m.name, err)
+	}
+	switch there := got.status == 200; {
+	case there && m.left:
+		return false, fmt.Errorf("tournament %s, %s, was deleted and is there", m.name, m.id)
+	case there:
+		return false, nil
+	case !m.left:
+		c.count["tournaments deleted without an answer"]++
+	}
+	m.left = true
+	return true, nil
 }
 
 // known fails if a result is new to the server.
@@ -210,7 +265,7 @@ func (m *match) known(ctx context.Context, a *api, r duelResult) error {
 // finish plays the current match to its end and replays all remaining ones undisturbed: both
 // must end alike.
 func (c *contest) finish(ctx context.Context, a *api) error {
-	for c.now != nil {
+	for c.now != nil || c.crowded() {
 		if err := c.step(ctx, a); err != nil {
 			return err
 		}

@@ -203,6 +203,9 @@ func (c *crash) end(ctx context.Context) error {
 	if err := c.each(func(w writer) error { return w.finish(ctx, s.api) }); err != nil {
 		return err
 	}
+	if err := nothingListed(ctx, s.api); err != nil {
+		return err
+	}
 	if err := s.stop(); err != nil {
 		return err
 	}

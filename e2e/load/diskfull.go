@@ -329,7 +329,9 @@ func (f *full) scored(ctx context.Context, b *offline, id string, take func() er
 	if err := f.post(ctx, "/v1/batches", spec, &made); err != nil {
 		return nil, false, err
 	}
-	for deadline := time.Now().Add(callWait); !info.final(); {
+	waiting, stop := patiently(ctx, callWait, errSlow)
+	defer stop()
+	for !info.final() {
 		if err := f.get(ctx, "/v1/batches/"+made.ID, &info); err != nil {
 			return nil, false, err
 		}
@@ -339,7 +341,7 @@ func (f *full) scored(ctx context.Context, b *offline, id string, take func() er
 				return nil, false, err
 			}
 		}
-		if time.Now().After(deadline) {
+		if waiting.Err() != nil {
 			return nil, stood, fmt.Errorf("after %v the batch is %+v", callWait, info)
 		}
 		if err := pause(ctx, 10*time.Millisecond); err != nil {

@@ -303,9 +303,9 @@ func (c *caller) ask(ctx context.Context) (status int, err error) {
 	return status, err
 }
 
-// timed asks until a time, with a short pause after each answer.
+// timed asks until a time, at least once, with a short pause after each answer.
 func (c *caller) timed(ctx context.Context, until time.Time, x *fairResult) error {
-	for time.Now().Before(until) {
+	for once := false; !once || time.Now().Before(until); once = true {
 		began := time.Now()
 		status, err := c.ask(ctx)
 		if err != nil {

@@ -119,6 +119,8 @@ func (s *stored) breakOff(ctx context.Context, a *api) error {
 	form := upload(c.name, c.data, "")
 	part := form.data[:s.r.IntN(len(form.data))]
 	body := io.MultiReader(bytes.NewReader(part), failing{})
+	ctx, stop := patiently(ctx, callWait, errSlow)
+	defer stop()
 	req, err := http.NewRequestWithContext(ctx, "POST", a.url+"/v1/files", body)
 	if err != nil {
 		return err

@@ -23,13 +23,14 @@ var errLate = errors.New("not done in time")
 // with it.
 func inTime(ctx context.Context, limit time.Duration, work func(context.Context) error) error {
 	late := fmt.Errorf("%w, the %v of -limit", errLate, limit)
-	ctx, stop := context.WithTimeoutCause(ctx, limit, late)
-	defer stop()
-	hung := time.AfterFunc(limit+grace, func() {
+	hung, over := patiently(context.Background(), limit+grace, late)
+	defer over()
+	defer context.AfterFunc(hung, func() {
 		debug.SetTraceback("all") // says where every goroutine waits
 		panic(late)
-	})
-	defer hung.Stop()
+	})()
+	ctx, stop := patiently(ctx, limit, late)
+	defer stop()
 	err := work(ctx)
 	if err != nil && errors.Is(context.Cause(ctx), errLate) {
 		return fmt.Errorf("%w: %w", late, err)

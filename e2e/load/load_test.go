@@ -10,6 +10,8 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -125,6 +127,24 @@ func TestNothingLeft(t *testing.T) {
 		}
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// TestNothingListed: whatever a server still lists is named.
+func TestNothingListed(t *testing.T) {
+	for _, left := range append(listedPaths(), "") {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			list := `{"data":[]}`
+			if r.URL.Path == left {
+				list = `{"data":[{"id":"one"}]}`
+			}
+			_, _ = io.WriteString(w, list)
+		}))
+		defer server.Close()
+		err := nothingListed(t.Context(), newAPI(server.URL))
+		if left == "" && err != nil || left != "" && (err == nil || !strings.Contains(err.Error(), left+" lists [one]")) {
+			t.Errorf("of %q one is left: %v", left, err)
 		}
 	}
 }

@@ -290,7 +290,9 @@ func (b *offline) remove(ctx context.Context, a *api, info *batchInfo) error {
 
 // wait waits until a batch is done.
 func (b *offline) wait(ctx context.Context, a *api, j *job) (batchInfo, error) {
-	for deadline := time.Now().Add(callWait); ; {
+	waiting, stop := patiently(ctx, callWait, errSlow)
+	defer stop()
+	for {
 		var info batchInfo
 		if err := a.get(ctx, "/v1/batches/"+j.id, &info); err != nil {
 			return info, err
@@ -298,7 +300,7 @@ func (b *offline) wait(ctx context.Context, a *api, j *job) (batchInfo, error) {
 		if info.final() {
 			return info, nil
 		}
-		if time.Now().After(deadline) {
+		if waiting.Err() != nil {
 			return info, fmt.Errorf("batch %s is %s after %v: %+v", j.id, info.Status, callWait, info.Errors)
 		}
 		if err := pause(ctx, 5*time.Millisecond); err != nil {

@@ -28,9 +28,9 @@ type server struct {
 }
 
 const (
-	startWait = time.Minute      // until a server listens, on a busy machine
-	readyWait = 2 * time.Minute  // until its collections are loaded
-	stopWait  = 40 * time.Second // for a drain and what follows
+	startWait = 5 * time.Minute  // until a server listens, on a busy machine
+	readyWait = 10 * time.Minute // until its collections are loaded
+	stopWait  = 5 * time.Minute  // for a drain and what follows
 )
 
 // freeAddress returns an unused address on loopback.
@@ -72,7 +72,9 @@ func (r *run) start(ctx context.Context, dir, addr string, flags ...string) (*se
 
 // ready waits until the collections are loaded.
 func (s *server) ready(ctx context.Context) error {
-	deadline := time.Now().Add(startWait + readyWait)
+	late := fmt.Errorf("the server is not ready after %v", startWait+readyWait)
+	ctx, stop := patiently(ctx, startWait+readyWait, late)
+	defer stop()
 	for {
 		if a, err := s.call(ctx, "GET", "/readyz", nil); err == nil && a.status == 200 {
 			return nil
@@ -82,11 +84,8 @@ func (s *server) ready(ctx context.Context) error {
 			s.ended <- err
 			return fmt.Errorf("the server ended with %v: %s", err, s.log)
 		case <-ctx.Done():
-			return ctx.Err()
+			return fmt.Errorf("%w: %s", context.Cause(ctx), s.log)
 		case <-time.After(2 * time.Millisecond):
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("the server is not ready after %v: %s", startWait+readyWait, s.log)
 		}
 	}
 }
@@ -116,6 +115,8 @@ func (s *server) stop() error {
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return err
 	}
+	waiting, stop := patiently(context.Background(), stopWait, nil)
+	defer stop()
 	select {
 	case err := <-s.ended:
 		s.ended <- err
@@ -123,7 +124,7 @@ func (s *server) stop() error {
 			return fmt.Errorf("after SIGTERM the server ended with %w: %s", err, s.log)
 		}
 		return s.sane()
-	case <-time.After(stopWait):
+	case <-waiting.Done():
 		s.kill()
 		return fmt.Errorf("the server did not end within %v of SIGTERM: %s", stopWait, s.log)
 	}

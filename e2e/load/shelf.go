@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// shelf is a writer of one collection: it creates, replaces, appends, deletes rows, and
+// shelf is a writer of one collection: it creates, replaces, appends, upserts, deletes rows, and
 // deletes the collection.
 type shelf struct {
 	name    string
@@ -82,8 +82,10 @@ func (s *shelf) choose() *change {
 		return c
 	case at == 1:
 		return &change{what: "collections deleted", method: "DELETE", path: s.path()}
-	case at < 6 && n > 50:
+	case at < 4 && n > 50:
 		return s.remove(key)
+	case at < 6:
+		return s.upsert(key)
 	}
 	m := s.fresh(1 + s.r.IntN(300))
 	after := s.now
@@ -111,6 +113,29 @@ func (s *shelf) remove(key string) *change {
 	}
 	after.gone = append(after.gone, ids...)
 	return &change{what: "deletions of rows", method: "DELETE", path: s.path() + "/rows", body: jsonBody(map[string]any{"ids": ids}, key), after: after}
+}
+
+// upsert returns a change that writes rows by id, of which most are there.
+func (s *shelf) upsert(key string) *change {
+	after := s.now
+	after.ids, after.vectors.data = slices.Clone(s.now.ids), slices.Clone(s.now.vectors.data)
+	var ids []int64
+	var vectors [][]float32
+	from, m := s.r.IntN(len(s.now.ids)), s.fresh(1+s.r.IntN(30))
+	for i := range m.rows() {
+		row := m.row(i)
+		if at := from + i; at < len(s.now.ids) {
+			ids = append(ids, after.ids[at])
+			copy(after.vectors.row(at), row)
+		} else {
+			ids = append(ids, after.next)
+			after.ids, after.vectors.data = append(after.ids, after.next), append(after.vectors.data, row...)
+			after.next++
+		}
+		vectors = append(vectors, row)
+	}
+	content := map[string]any{"source": map[string]any{"vectors": vectors, "ids": ids}}
+	return &change{what: "upserts", method: "PUT", path: s.path() + "/rows", body: jsonBody(content, key), after: after}
 }
 
 func (s *shelf) step(ctx context.Context, a *api) error {

@@ -103,7 +103,7 @@ func (o *slowOptions) measure(ctx context.Context, c *contender, stuck, sent int
 		wait.Wait()
 	}()
 	for i := range conns {
-		conn, err := net.DialTimeout("tcp", c.addr, 10*time.Second)
+		conn, err := net.DialTimeout("tcp", c.addr, callWait)
 		if err != nil {
 			return 0, err
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // straysWait is the time within which unused files must be removed.
-const straysWait = 10 * time.Second
+const straysWait = 5 * time.Minute
 
 // noStrays fails if the folder of files holds files that the server does not list.
 func noStrays(ctx context.Context, a *api, dir string) error {
@@ -41,6 +41,20 @@ func noStrays(ctx context.Context, a *api, dir string) error {
 	})
 }
 
+// nothingListed fails if a server lists anything, such as what a repeated request made a second time.
+func nothingListed(ctx context.Context, a *api) error {
+	for _, path := range listedPaths() {
+		names, err := namesIn(ctx, a, path)
+		if err != nil {
+			return err
+		}
+		if len(names) > 0 {
+			return fmt.Errorf("everything was deleted and %s lists %v", path, names)
+		}
+	}
+	return nil
+}
+
 // nothingLeft fails if the folder of a stopped server holds more than its databases.
 func nothingLeft(dir string) error {
 	var left []string
@@ -62,9 +76,11 @@ func nothingLeft(dir string) error {
 
 // eventually retries so until it succeeds or straysWait has passed.
 func eventually(ctx context.Context, so func() error) error {
-	for deadline := time.Now().Add(straysWait); ; {
+	waiting, stop := patiently(ctx, straysWait, nil)
+	defer stop()
+	for {
 		err := so()
-		if err == nil || time.Now().After(deadline) {
+		if err == nil || waiting.Err() != nil {
 			return err
 		}
 		if err := pause(ctx, 20*time.Millisecond); err != nil {

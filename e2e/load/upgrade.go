@@ -317,7 +317,7 @@ func (u *upgrade) goOn(ctx context.Context, a *api) error {
 	if err := demand(ctx, a, "POST", "/v1/collections/named/rows?ids=id&wait=true", row, nil, 200); err != nil {
 		return err
 	}
-	for _, path := range []string{"/v1/batches", "/v1/files", "/v1/tournaments", "/v1/collections"} {
+	for _, path := range listedPaths() {
 		names, err := namesIn(ctx, a, path)
 		if err != nil {
 			return err

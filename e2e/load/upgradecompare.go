@@ -23,18 +23,17 @@ func (u *upgrade) listing(ctx context.Context, a *api) (answers map[string]any, 
 			answers[path], err = answerTo(ctx, a, path)
 		}
 	}
-	for _, kind := range []string{"collections", "files", "batches", "tournaments"} {
-		path := "/v1/" + kind
+	for _, path := range listedPaths() {
 		if lists[path], err = namesIn(ctx, a, path); err != nil {
 			return nil, nil, err
 		}
 		for _, name := range lists[path] {
 			ask(path + "/" + name)
-			switch kind {
-			case "collections":
+			switch path {
+			case "/v1/collections":
 				ask(path + "/" + name + searching)
 				ask(path + "/" + name + "/slates")
-			case "files":
+			case "/v1/files":
 				ask(path + "/" + name + contentSuffix)
 			}
 		}
@@ -46,6 +45,11 @@ const (
 	searching     = "/search?k=5&method=exact"
 	contentSuffix = "/content"
 )
+
+// listedPaths are those that list what a server has, in an order in which it can be deleted.
+func listedPaths() []string {
+	return []string{"/v1/batches", "/v1/files", "/v1/tournaments", "/v1/collections"}
+}
 
 // namesIn lists the names or ids of a kind of thing.
 func namesIn(ctx context.Context, a *api, path string) (names []string, err error) {

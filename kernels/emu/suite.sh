@@ -23,7 +23,7 @@ if [ "${1:-}" = one ]; then # one process: a seed and a part of the tests
 	THRESHER_LIBCUDA="$out/libcuda.so.1"
 	test "$part" != absent || THRESHER_LIBCUDA=/nowhere/libcuda.so.1
 	export THRESHER_LIBCUDA
-	if EMU_SEED=$seed "$binary" -test.v -test.timeout 15m "$@" >"$log" 2>&1; then
+	if EMU_SEED=$seed "$binary" -test.v -test.timeout 75m "$@" >"$log" 2>&1; then
 		echo "seed $seed, $part: $(grep -c '^--- PASS' "$log") tests, $(grep -c '^--- SKIP' "$log" || true) skipped, $(($(date +%s) - began)) s"
 		exit 0
 	fi

@@ -55,10 +55,8 @@ func (c *Catalog) Whole(ctx context.Context, v *Version) (*Version, error) {
 			return all.renew(ctx, v)
 		}
 		all.mu.Unlock() // one is made at a time, also of what there was before
-		select {
-		case <-b.done:
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		if err := await(ctx, b.done); err != nil {
+			return nil, err
 		}
 		switch {
 		case !current:

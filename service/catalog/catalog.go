@@ -46,7 +46,8 @@ type Catalog struct {
 	mu       sync.Mutex
 	idle     *sync.Cond // inUse is 0
 	closed   bool
-	inUse    int // uses of all versions together
+	ended    bool // Close has only to close files
+	inUse    int  // uses of all versions together
 	entries  map[string]*entry
 	versions map[ref]*opened
 	queues   changeQueues // of collections
@@ -181,6 +182,13 @@ func (c *Catalog) loadVersion(o *opened) {
 	o.release()
 }
 
+// Ended reports whether Close has waited for all work on collections.
+func (c *Catalog) Ended() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ended
+}
+
 // Close stops builds, which continue when the folder is next opened, waits until the last
 // Version is released, and closes everything. Later calls of the Catalog are refused. Close
 // may be called twice.
@@ -206,6 +214,7 @@ func (c *Catalog) Close() error {
 		all = append(all, o)
 	}
 	clear(c.entries)
+	c.ended = true
 	c.mu.Unlock()
 	var err error
 	for _, o := range all {

@@ -47,10 +47,16 @@ func (c *Catalog) serialize(ctx context.Context, name string, change func() (Inf
 		}
 		select {
 		case <-b.done:
+			continue
 		case <-ctx.Done():
-			return Info{}, c.impatient(name, ctx.Err())
+			err = c.impatient(name, ctx.Err())
 		case <-c.ctx.Done():
-			return Info{}, draining()
+			err = draining()
+		}
+		select {
+		case <-b.done: // meanwhile
+		default:
+			return Info{}, err
 		}
 	}
 }
@@ -76,20 +82,43 @@ func (c *Catalog) enter(ctx context.Context, q changeQueues, name string) (leave
 		<-l.next
 		gone()
 	}
+	if err := c.occupy(ctx, l.next); err != nil {
+		gone()
+		return nil, err
+	}
+	return leave, nil
+}
+
+// occupy sends to a channel with room for those that do something at once; waiting senders are served in order. Whoever need not wait
+// gets in even after ctx ended.
+func (c *Catalog) occupy(ctx context.Context, places chan<- struct{}) error {
 	select {
-	case l.next <- struct{}{}:
-		return leave, nil
+	case places <- struct{}{}:
+		return nil
 	default:
 	}
 	select {
-	case l.next <- struct{}{}: // waiting senders are served in order
-		return leave, nil
+	case places <- struct{}{}:
+		return nil
 	case <-ctx.Done():
-		gone()
-		return nil, ctx.Err()
+		return ctx.Err()
 	case <-c.ctx.Done():
-		gone()
-		return nil, draining()
+		return draining()
+	}
+}
+
+// await waits until done is closed, or fails when ctx ends before.
+func await(ctx context.Context, done <-chan struct{}) error {
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+	}
+	select {
+	case <-done: // meanwhile
+		return nil
+	default:
+		return ctx.Err()
 	}
 }
 

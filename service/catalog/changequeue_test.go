@@ -226,3 +226,27 @@ func TestIDsIgnoredMeanwhile(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatIsDoneWins: of a wait that has ended and a context that has ended, both may be seen at once.
+func TestWhatIsDoneWins(t *testing.T) {
+	f := newFolder(t, Options{})
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	done := make(chan struct{})
+	if err := await(over, done); !errors.Is(err, context.Canceled) {
+		t.Errorf("while nothing is done: %v", err)
+	}
+	close(done)
+	places := make(chan struct{}, 100)
+	for range cap(places) {
+		if err := await(over, done); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.c.occupy(over, places); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.c.occupy(over, places); !errors.Is(err, context.Canceled) {
+		t.Errorf("while there is no place: %v", err)
+	}
+}

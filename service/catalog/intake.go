@@ -298,12 +298,10 @@ const maxReads = 2
 
 // startReading waits until another source may be read. The caller calls end afterwards.
 func (c *Catalog) startReading(ctx context.Context) (end func(), err error) {
-	select {
-	case c.readSlots <- struct{}{}:
-		return func() { <-c.readSlots }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := c.occupy(ctx, c.readSlots); err != nil {
+		return nil, err
 	}
+	return func() { <-c.readSlots }, nil
 }
 
 // measure determines the number of rows and columns and checks them against the limits.

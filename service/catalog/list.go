@@ -137,17 +137,13 @@ func (c *Catalog) Wait(ctx context.Context, name string, version int64) (Info, e
 
 	switch {
 	case b != nil:
-		select {
-		case <-b.done:
-			return b.info, b.err
-		case <-ctx.Done():
-			return Info{}, ctx.Err()
+		if err := await(ctx, b.done); err != nil {
+			return Info{}, err
 		}
+		return b.info, b.err
 	case o != nil:
-		select {
-		case <-o.loaded:
-		case <-ctx.Done():
-			return Info{}, ctx.Err()
+		if err := await(ctx, o.loaded); err != nil {
+			return Info{}, err
 		}
 	}
 	c.mu.Lock()

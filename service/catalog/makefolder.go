@@ -71,12 +71,8 @@ func (c *Catalog) makeFolder(ctx context.Context, v *Version) (*opened, error) {
 // startFolder waits until the folder o of a version that is a file may be made, as builds are, and reserves memory for it. Whoever makes it empties
 // buildSlot afterwards.
 func (c *Catalog) startFolder(ctx context.Context, v *Version, o *opened) error {
-	select {
-	case c.buildSlot <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-c.ctx.Done():
-		return draining()
+	if err := c.occupy(ctx, c.buildSlot); err != nil {
+		return err
 	}
 	if folder.Ordered(v.Len(), v.o.ids.ids) {
 		o.share.settle(o.change.Bytes) // the pages of the file are those of the version before

@@ -25,6 +25,16 @@ import (
 // childhood plays tournaments in a folder until they end or the process is killed.
 func childhood(c *crashtest.Child) error {
 	dir, what := c.Args[0], c.Args[1]
+	first := 0
+	if len(c.Args) > 2 {
+		var err error
+		if first, err = strconv.Atoi(c.Args[2]); err != nil {
+			return err
+		}
+	}
+	if what == leaving {
+		return playLeaving(c, first)
+	}
 	db, err := bbolt.Open(filepath.Join(dir, "meta.db"), 0o600, &bbolt.Options{NoSync: true, Timeout: 10 * time.Second})
 	if err != nil {
 		return err
@@ -36,10 +46,6 @@ func childhood(c *crashtest.Child) error {
 	}
 	defer s.Close(context.Background())
 	if what == "alone" {
-		first, err := strconv.Atoi(c.Args[2])
-		if err != nil {
-			return err
-		}
 		return playAlone(s, first, c.Print)
 	}
 	var all errgroup.Group
