@@ -194,7 +194,10 @@ func readChunks(t *testing.T, r Reader, rows int) *Matrix {
 	if err := r.Close(); err != nil {
 		t.Fatalf("second Close: %v", err)
 	}
-	return m.with(&ids)
+	if ids.Len() > 0 {
+		m.IDs = ids.IDs()
+	}
+	return m
 }
 
 // dribble is a reader that returns one byte per call.

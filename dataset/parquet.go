@@ -263,6 +263,11 @@ func (v *parquetVectors) Close() error {
 	return v.file.Close()
 }
 
+// justified reports whether the rows take no more than what is expected of a file of this size.
+func (v *parquetVectors) justified() bool {
+	return v.dim > 0 && v.Len() <= readFactor*v.file.size/int64(v.dim*max(4, v.kind.size()))
+}
+
 func (v *parquetVectors) element() kind                       { return v.kind }
 func (v *parquetVectors) isWide() bool                        { return v.kind.wide() }
 func (v *parquetVectors) Read(dst []float32) (int, error)     { return readParquet(v, dst) }

@@ -81,8 +81,9 @@ func ofCollection(src *source, entries []npzEntry, path string) error {
 	return nil
 }
 
-// CollectionDigest returns the SHA-256, in hexadecimal, of the header of the collection at path, which files that lie
-// beside it name. Errors are of type *Error.
+// CollectionDigest returns the SHA-256, in hexadecimal, of the header of the collection at path, by which files that lie
+// beside it and runs over it know it: the header begins with its own checksum and has those of all other bytes in use, so that
+// files of the same digest hold the same collection, if they are not damaged. Errors are of type *Error.
 func CollectionDigest(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -198,48 +198,27 @@ func (d *doubled) ReadTyped(dst []byte) (int, error) {
 }
 
 // DrainVectors is Drain of a Reader in the type of its elements, where that is KeptAs, and else in float32.
-func DrainVectors(ctx context.Context, r Reader, wide Elem) (v Vectors, ids *IDs, err error) {
+func DrainVectors(ctx context.Context, r Reader, wide Elem) (Vectors, *IDs, error) {
+	return DrainVectorsWithin(ctx, r, wide, nil)
+}
+
+// DrainVectorsWithin is DrainVectors within what room gives.
+func DrainVectorsWithin(ctx context.Context, r Reader, wide Elem, room Room) (v Vectors, ids *IDs, err error) {
 	t, ok := KeptAs(r, wide)
 	if !ok {
-		m, err := Drain(ctx, r)
+		m, err := DrainWithin(ctx, r, room)
 		if err != nil {
 			return Vectors{}, nil, err
 		}
 		v, err = VectorsOf(m.Data, m.Dim)
 		return v, m.IDs, err
 	}
-	var data []byte
-	var named IDsBuilder
-	row := r.Dim() * t.Elem().Size()
-	if proven, ok := r.(interface{ justified() bool }); ok && proven.justified() {
-		data = make([]byte, 0, int(r.Len())*row)
+	d := draining[byte]{r: r, width: r.Dim() * t.Elem().Size(), read: t.ReadTyped, room: room}
+	if ids, err = d.all(ctx); err != nil {
+		return Vectors{}, nil, err
 	}
-	chunk := max(1, readChunk/r.Dim()) * row
-	for {
-		if err := ctx.Err(); err != nil {
-			return Vectors{}, nil, err
-		}
-		at, want := len(data), chunk
-		if free := cap(data) - at; free >= row {
-			want = min(chunk, free/row*row)
-		}
-		data = slices.Grow(data, want)
-		n, err := t.ReadTyped(data[at : at+want])
-		data = data[:at+n*row]
-		for _, id := range r.IDs() {
-			named.Add(id)
-		}
-		if err == io.EOF {
-			if named.Len() > 0 {
-				ids = named.IDs()
-			}
-			v, err = NewVectors(t.Elem(), r.Dim(), data)
-			return v, ids, err
-		}
-		if err != nil {
-			return Vectors{}, nil, err
-		}
-	}
+	v, err = NewVectors(t.Elem(), r.Dim(), d.rows)
+	return v, ids, err
 }
 
 // narrowed64 is a narrowed Reader of float64, which hands them on as they are if it is asked to.

@@ -23,8 +23,9 @@ import (
 //   - Errors of src and of work are wrapped; the chunks before stay valid.
 //   - When an output cannot be written or flushed, the error names the file and
 //     the offset, and the outputs are cut back to the last durable chunk.
-//   - All of these are a *StoppedError. If the run created the files and nothing
-//     is durable, there is nothing to resume, and it removes them again.
+//   - All of these are a *StoppedError. If the run began the files, also in place
+//     of former ones (Force), and nothing is durable, there is nothing to resume,
+//     and it removes them again.
 //
 // Files that exist are refused with an error that wraps fs.ErrExist, unless spec sets Resume
 // or Force. See ErrFingerprint, ErrLocked and ErrDamaged for the other refusals.
@@ -138,7 +139,7 @@ type job struct {
 	outs    *outputs
 	state   state // as recorded
 	unsure  bool  // recording failed, but the record may be durable
-	fresh   bool  // this run created the files
+	began   bool  // this run created the files, or emptied those of a former one (Spec.Force)
 	begun   time.Time
 	resumed int64
 }
@@ -167,7 +168,7 @@ func openJob(ctx context.Context, spec *Spec, st storage) (*job, error) {
 	if err != nil {
 		return nil, errors.Join(err, j.close())
 	}
-	return &job{spec: spec, journal: j, outs: outs, state: s, fresh: fresh}, nil
+	return &job{spec: spec, journal: j, outs: outs, state: s, began: fresh || spec.Force}, nil
 }
 
 // deliveredJob is a job whose outputs the caller was done with. Those that are still there must be as they
@@ -350,11 +351,11 @@ func (j *job) complete() error {
 	return nil
 }
 
-// withdraw removes what an unsuccessful run created, so that the next one need not be forced.
+// withdraw removes what an unsuccessful run began, so that the next one need not be forced.
 // The progress file goes last and while locked: a kill in between leaves a job that starts
 // over when it is resumed.
 func (j *job) withdraw(st storage) error {
-	if !j.fresh || j.unsure || j.state.Items > 0 || j.state.Complete {
+	if !j.began || j.unsure || j.state.Items > 0 || j.state.Complete {
 		return nil
 	}
 	for _, path := range append(slices.Clone(j.spec.Outputs), j.spec.Progress) {

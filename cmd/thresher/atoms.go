@@ -152,10 +152,10 @@ func (a *app) loadAtoms(ctx context.Context, in input, opt *dataset.Options, o *
 	if c, err := a.overRows(ctx, in, o, builds); c != nil || err != nil {
 		return c, err
 	}
-	if err := fitsMemory(in, r, o, builds); err != nil {
+	if err := fitsMemory(in, r, r.Len(), 0, o, builds); err != nil {
 		return nil, err
 	}
-	rows, ids, err := dataset.DrainVectors(ctx, r, o.Elem)
+	rows, ids, err := dataset.DrainVectorsWithin(ctx, r, o.Elem, cli.RoomFor(in.name))
 	if err != nil {
 		return nil, in.named(err)
 	}
@@ -164,6 +164,9 @@ func (a *app) loadAtoms(ctx context.Context, in input, opt *dataset.Options, o *
 	}
 	if err := in.checkIDs(ids); err != nil {
 		return nil, dataset.Placed(r, err)
+	}
+	if err := fitsMemory(in, r, int64(rows.Len()), int64(len(rows.Bytes())), o, builds); err != nil {
+		return nil, err
 	}
 	loaded := time.Now()
 	p := a.NewProgress("preparing vectors")
@@ -183,9 +186,9 @@ func (a *app) loadAtoms(ctx context.Context, in input, opt *dataset.Options, o *
 	return made, nil
 }
 
-// fitsMemory refuses vectors that, with what is built of them, take more memory than is free, if their number is known.
-func fitsMemory(in input, r dataset.Reader, o *collection.Options, builds func(n, dim int, metric collection.Metric) bool) error {
-	n := r.Len()
+// fitsMemory refuses n vectors that, with what is built of them, take more memory than is free, if their number is known. They have so
+// many bytes of it.
+func fitsMemory(in input, r dataset.Reader, n, have int64, o *collection.Options, builds func(n, dim int, metric collection.Metric) bool) error {
 	if n < 1 || n > collection.MaxAtoms {
 		return nil // reading says what is wrong
 	}
@@ -196,7 +199,7 @@ func fitsMemory(in input, r dataset.Reader, o *collection.Options, builds func(n
 	if !builds(int(n), r.Dim(), own.Metric) {
 		withoutCodes(&own)
 	}
-	err := cli.NeedMemory(fmt.Sprintf("searching %d x %d of %s", n, r.Dim(), in.name), float64(collection.Size(n, r.Dim(), &own)))
+	err := cli.NeedMemory(fmt.Sprintf("searching %d x %d of %s", n, r.Dim(), in.name), float64(collection.Size(n, r.Dim(), &own)-have))
 	if err != nil {
 		return fmt.Errorf("%w; a collection made of it by build is mapped, not read", err)
 	}

@@ -248,7 +248,7 @@ func (in input) readAll(ctx context.Context, opt *dataset.Options) (*dataset.Mat
 		return nil, dataset.Layout{}, err
 	}
 	defer r.Close()
-	m, err := dataset.Drain(ctx, r)
+	m, err := dataset.DrainWithin(ctx, r, cli.RoomFor(in.name))
 	return m, dataset.LayoutOf(r), in.named(err)
 }
 
@@ -430,7 +430,7 @@ func (in input) hash(ctx context.Context) (string, error) {
 		return in.folder.hash(ctx)
 	}
 	if in.isCollection() {
-		return collection.Digest(in.path)
+		return dataset.CollectionDigest(in.path)
 	}
 	if in.files == nil {
 		return hashFile(ctx, in.path, in.name)

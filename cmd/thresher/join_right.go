@@ -22,14 +22,15 @@ func (j *joining) load(ctx context.Context) error {
 		return err
 	}
 	defer r.Close()
-	if n := r.Len(); n > 0 && n <= collection.MaxAtoms {
-		if err := cli.NeedMemory(fmt.Sprintf("the right table's %d x %d", n, r.Dim()), float64(collection.Size(n, r.Dim(), &collection.Options{Metric: j.metric, NoCodes: true}))); err != nil {
-			return err
-		}
+	if err := j.fitsMemory(r.Len(), 0, r.Dim()); err != nil {
+		return err
 	}
-	rows, _, err := dataset.DrainVectors(ctx, r, dataset.ElemFloat32)
+	rows, _, err := dataset.DrainVectorsWithin(ctx, r, dataset.ElemFloat32, cli.RoomFor(j.right.in.name))
 	if err != nil {
 		return j.right.in.named(err)
+	}
+	if err := j.fitsMemory(int64(rows.Len()), int64(len(rows.Bytes())), r.Dim()); err != nil {
+		return err
 	}
 	for _, side := range []struct {
 		of *joinSide
@@ -55,6 +56,14 @@ func (j *joining) load(ctx context.Context) error {
 	}
 	j.Log.Info("right table ready", "rows", rows.Len(), "dimension", r.Dim(), "groups", j.run.Right.Groups())
 	return nil
+}
+
+// fitsMemory refuses a right table of n rows, if their number is known, that takes more memory than is free. They have so many bytes of it.
+func (j *joining) fitsMemory(n, have int64, dim int) error {
+	if n < 1 || n > collection.MaxAtoms {
+		return nil // reading says what is wrong
+	}
+	return cli.NeedMemory(fmt.Sprintf("the right table's %d x %d", n, dim), float64(collection.Size(n, dim, &collection.Options{Metric: j.metric, NoCodes: true})-have))
 }
 
 // loadNothing takes the place of load where a table has no rows, so that there is nothing to join.

@@ -324,7 +324,7 @@ func (v *verification) loadOracle(ctx context.Context, in input, dim int, querie
 
 // readRounded reads the atoms in float32, with what that takes from them.
 func (v *verification) readRounded(ctx context.Context, in input, r dataset.Reader) (rows, rests []float32, err error) {
-	m, err := dataset.Drain(ctx, dataset.KeepRests(r))
+	m, err := dataset.DrainWithin(ctx, dataset.KeepRests(r), cli.RoomFor(in.name))
 	if err != nil {
 		return nil, nil, in.named(err)
 	}
@@ -350,7 +350,7 @@ func (v *verification) walk(in input, r dataset.Reader) (err error) {
 
 // readKept reads atoms that are kept as float64.
 func (v *verification) readKept(ctx context.Context, in input, r dataset.Reader, metric collection.Metric) (*collection.Collection, error) {
-	rows, ids, err := dataset.DrainVectors(ctx, r, dataset.ElemFloat64)
+	rows, ids, err := dataset.DrainVectorsWithin(ctx, r, dataset.ElemFloat64, cli.RoomFor(in.name))
 	if err != nil {
 		return nil, in.named(err)
 	}

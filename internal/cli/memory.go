@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"runtime/debug"
 
@@ -11,12 +12,17 @@ import (
 // SpareMemory returns the number of bytes that one piece of work may take, as [machine.Spare] has it; 0 if unknown.
 func SpareMemory() int64 { return machine.Spare() }
 
-// NeedMemory refuses work that would take more than SpareMemory.
+// NeedMemory refuses work that would take more than SpareMemory, once what is not in use any more was given back.
 func NeedMemory(what string, bytes float64) error {
-	if spare := SpareMemory(); spare > 0 && bytes > float64(spare) {
+	if spare := machine.SpareFor(int64(min(bytes, math.MaxInt64/2))); spare > 0 && bytes > float64(spare) {
 		return fmt.Errorf("%s needs up to %.0f bytes of memory; %d are available (three quarters of what is free)", what, bytes, spare)
 	}
 	return nil
+}
+
+// RoomFor returns what asks NeedMemory for what is read (dataset.Room).
+func RoomFor(what string) func(bytes int64) error {
+	return func(bytes int64) error { return NeedMemory("reading "+what, float64(bytes)) }
 }
 
 // GrowHeapBy has the garbage collector keep the heap below what it is now and so many bytes more, by LowerHeap:

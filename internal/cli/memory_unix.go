@@ -4,7 +4,6 @@ package cli
 
 import (
 	"math"
-	"runtime"
 
 	"golang.org/x/sys/unix"
 
@@ -22,12 +21,10 @@ func FileDescriptors() (int, bool) {
 
 // A limit on private memory (ulimit -d) counts all that is mapped, however little of it is used: the runtime's tables, what C sets
 // aside, and each thread's stack whole (ulimit -s). The heap may have heapOfData of what the limit leaves at the start, less the
-// stacks of the threads that this many processors are expected to need, and at least minOfData of it.
+// stacks of the threads that are still to come, and at least minOfData of it.
 const (
-	heapOfData   = .85
-	maxStacks    = 32
-	minOfData    = .5
-	defaultStack = 8 << 20 // of threads where there is no limit
+	heapOfData = .85
+	minOfData  = .5
 )
 
 // heapBelowDataLimit returns what the heap may have below the limit on private memory.
@@ -36,12 +33,6 @@ func heapBelowDataLimit() int64 {
 	if !ok {
 		return math.MaxInt64
 	}
-	each := uint64(defaultStack)
-	var stack unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_STACK, &stack) == nil && stack.Cur < 1<<30 {
-		each = stack.Cur
-	}
-	stacks := float64(each) * float64(min(runtime.GOMAXPROCS(0), maxStacks))
 	left := float64(max(0, data-mapped))
-	return machine.Taken() + int64(max(minOfData*left, heapOfData*left-stacks))
+	return machine.Taken() + int64(max(minOfData*left, heapOfData*left-float64(machine.ComingThreads())))
 }

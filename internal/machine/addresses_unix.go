@@ -5,6 +5,8 @@ package machine
 import (
 	"math"
 	"os"
+	"runtime"
+	"runtime/metrics"
 	"strconv"
 	"strings"
 
@@ -34,10 +36,37 @@ func Data() (limit, mapped int64, ok bool) {
 	return int64(l.Cur), mapped, true
 }
 
-// freeData returns the private memory that the process may still use: what it may map, and what the heap has mapped and does not use.
+// freeData returns the private memory that the process may still use: what it may map, less what the runtime will, and what the heap
+// has mapped and does not use.
 func freeData() (int64, bool) {
 	limit, mapped, ok := Data()
-	return limit - mapped + idle(), ok
+	return limit - mapped - ComingThreads() - tableBytes + idle(), ok
+}
+
+const (
+	// threadBytes is what C maps of a thread beside its stack, its arena.
+	threadBytes = 132<<10 + 4096
+	// tableBytes is what the runtime maps for its tables when the heap takes a further arena of 64 MB, in pieces of 256 kB, and what
+	// it takes more of an arena than is asked for, which is 4 MB at a time.
+	tableBytes = 5 << 20
+	// idleThreads is how many threads there are beside those that run Go code, of the runtime and for what waits in calls of the
+	// system; maxThreads is the most that are counted on.
+	idleThreads, maxThreads = 8, 40
+	defaultStack            = 8 << 20 // of threads where there is no limit
+)
+
+// ComingThreads returns what the threads that this process may be expected to start yet map of private memory: each its stack whole
+// (ulimit -s), however little of it is used.
+func ComingThreads() int64 {
+	each := uint64(defaultStack)
+	var stack unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_STACK, &stack) == nil && stack.Cur < 1<<30 {
+		each = stack.Cur
+	}
+	s := []metrics.Sample{{Name: "/sched/threads/total:threads"}}
+	metrics.Read(s)
+	coming := int64(min(runtime.GOMAXPROCS(0)+idleThreads, maxThreads)) - int64(s[0].Value.Uint64())
+	return max(0, coming) * (int64(each) + threadBytes)
 }
 
 // statm returns a field of /proc/self/statm (proc_pid_statm(5)), in bytes.
