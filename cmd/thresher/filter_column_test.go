@@ -68,8 +68,8 @@ func TestFilterColumn(t *testing.T) {
 		judge("verify", unfiltered, cli.ExitWrong, "malformed 2")
 		judge("recall", unfiltered, cli.ExitOK, "recall 0.7500")
 		f := reportOf(t, append(in, "--ids", "id", "-k", "2", "--answers", out+","+unfiltered)...)
-		if first := f.Search.Funnel[0].Vectors; f.FilterColumn != "only" || first.Low != 0 || first.Median != 3 {
-			t.Errorf("%s: the report is about column %q, of %+v vectors", name, f.FilterColumn, first)
+		if f.FilterColumn != "only" {
+			t.Errorf("%s: the report is about column %q", name, f.FilterColumn)
 		}
 		if a := f.Answers; a[0].Recall != 1 || a[1].Recall != .75 || len(a[1].Missed) == 0 {
 			t.Errorf("%s: report: %+v", name, a)

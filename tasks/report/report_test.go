@@ -252,3 +252,15 @@ func TestFilterIsSaid(t *testing.T) {
 		}
 	}
 }
+
+// TestAllowed: the elimination of a query begins with the vectors that its own filter allows, or else that of all queries.
+func TestAllowed(t *testing.T) {
+	s := &Sample{Atoms: &collection.Collection{N: 9}}
+	for want, part := range map[int]batch.Request{
+		9: {Goals: make([]batch.QueryGoal, 1)}, 2: {Filter: []int64{1, 4}}, 0: {Goals: []batch.QueryGoal{{Filter: []int64{}}}}, 1: {Filter: []int64{1, 4}, Goals: []batch.QueryGoal{{Filter: []int64{3}}}},
+	} {
+		if got := s.allowed(&part, 0); got != want {
+			t.Errorf("%+v: %d vectors, want %d", part, got, want)
+		}
+	}
+}
