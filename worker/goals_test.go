@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	_ "thresher/internal/draws"
 )
 
 // TestMaskedRows: the rows of a mask are those whose values are not 0, whatever else they are.
