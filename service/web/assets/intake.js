@@ -211,9 +211,9 @@ export class Intake extends EventTarget {
   }
 }
 
-// hasReadings reports whether another reading of a file may avoid a problem; a value that is not finite has its place in all.
-const hasReadings = ({ type, field, detail }) =>
-  !type?.endsWith("/not-finite") && (["column", "ids", "header"].includes(field) || /\b(header|column)\b/.test(detail ?? ""));
+// hasReadings reports whether another reading of a file may avoid a problem: a number that is not finite is one in all, a text may be an id.
+const hasReadings = ({ type, field, detail = "" }) =>
+  ["column", "ids", "header"].includes(field) || (/\b(header|column)\b/.test(detail) && (!type?.endsWith("/not-finite") || detail.includes("is no number")));
 
 // named adds the name of a file to the problem of its upload.
 function named(error, file) {
