@@ -211,9 +211,10 @@ export class Intake extends EventTarget {
   }
 }
 
-// hasReadings reports whether another reading of a file may avoid a problem; a value that is not finite has its place in all.
-const hasReadings = ({ type, field, detail }) =>
-  !type?.endsWith("/not-finite") && (["column", "ids", "header"].includes(field) || /\b(header|column)\b/.test(detail ?? ""));
+// hasReadings reports whether another reading of a file may avoid a problem: a text that is no number may be in a column
+// that is not the vectors', but NaN has its place in all.
+const hasReadings = ({ field, detail }) =>
+  !/only finite numbers/.test(detail) && (["column", "ids", "header"].includes(field) || /\b(header|column)\b/.test(detail ?? ""));
 
 // named adds the name of a file to the problem of its upload.
 function named(error, file) {
