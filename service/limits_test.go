@@ -523,6 +523,31 @@ func TestLateClose(t *testing.T) {
 	}
 }
 
+// TestCloseEndsWhateverWorks: work on collections that is no request and does not end keeps Close for lastWork, and no
+// longer.
+func TestCloseEndsWhateverWorks(t *testing.T) {
+	s := start(t, func(o *Options) { o.lastStore, o.lastWork = time.Nanosecond, 20*time.Millisecond })
+	s.fill()
+	used, err := s.catalog.Use("films", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.shut()
+	s.shut = nil // stopAll has nothing left to do
+	if err := <-s.ended; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Close(over); !errors.Is(err, ErrRunning) {
+		t.Errorf("Close: %v, want ErrRunning", err)
+	}
+	used.Release()
+	for !s.catalog.Ended() { // what Close began goes on
+		runtime.Gosched()
+	}
+}
+
 // TestOneServerAFolder: a second server on a folder is refused, and the next one finds
 // everything.
 func TestOneServerAFolder(t *testing.T) {

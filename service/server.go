@@ -315,7 +315,7 @@ func (s *Server) Waiting() map[string]int {
 }
 
 // ErrRunning says that requests which ignore that they were stopped are still running.
-var ErrRunning = errors.New("requests are still running although they were stopped")
+var ErrRunning = errors.New("requests or other work on collections go on although they were stopped")
 
 // Close stops batches at their next chunk and closes the stores in reverse order. If ctx ends before
 // that is done it returns an error, ErrRunning if work on the collections goes on: what was
