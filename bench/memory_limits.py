@@ -1,9 +1,9 @@
 """What commands do within limits on private memory: answer, refuse with figures, or die.
 
-    python3 bench/memory_limits.py THRESHER [--vectors N] [--dim D] [--limits KIB,..] [--runs R] [--verbs V,..]
-        [--forms F,..]
+    python3 bench/memory_limits.py THRESHER [--vectors N] [--dim D] [--limits KIB,..] [--stack KIB] [--runs R]
+        [--verbs V,..] [--forms F,..]
 
-Each verb runs over the same vectors in each form under `ulimit -d` (KiB) and `ulimit -s 1024`, on two threads. A run
+Each verb runs over the same vectors in each form under `ulimit -d` and `ulimit -s` (KiB), on two threads. A run
 answers if it ends with code 0, refuses if its message says how much memory is available, and dies otherwise: it
 ends by the runtime's "out of memory" or without a further thread. Printed are the runs of each kind, and how those
 that died ended. The vectors are drawn from a seed; what the runtime maps when varies from run to run, so that counts
@@ -59,11 +59,11 @@ def commands(folder: Path, form: str) -> dict[str, list[str]]:
     return out
 
 
-def run(binary: str, args: list[str], limit: int, scratch: Path) -> tuple[str, str]:
+def run(binary: str, args: list[str], limit: int, stack: int, scratch: Path) -> tuple[str, str]:
     """Run a command within a limit, and return what became of it and its message."""
     for name in scratch.iterdir():
         name.unlink()
-    bounded = ["bash", "-c", f'ulimit -s 1024; ulimit -d {limit}; exec "$@"', "run", binary, *args, "--threads", "2"]
+    bounded = ["bash", "-c", f'ulimit -s {stack}; ulimit -d {limit}; exec "$@"', "run", binary, *args, "--threads", "2"]
     env = {**os.environ, "GOMAXPROCS": "2", "GOMEMLIMIT": ""}
     done = subprocess.run(bounded, cwd=scratch, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     said = done.stderr.strip().splitlines()
@@ -80,6 +80,7 @@ def main() -> None:
     p.add_argument("--vectors", type=int, default=60_000)
     p.add_argument("--dim", type=int, default=64)
     p.add_argument("--limits", default="115000,118000,121000,125000,130000,140000,150000,170000,200000", help="KiB")
+    p.add_argument("--stack", type=int, default=1024, help="KiB of each thread")
     p.add_argument("--runs", type=int, default=3)
     p.add_argument("--verbs", default="search,truth,recall,certify,verify,graph,pairs,join,pursuit,report,build")
     p.add_argument("--forms", default="npy,parquet,csv")
@@ -96,7 +97,7 @@ def main() -> None:
         for form in o.forms.split(","):
             for verb, args in commands(folder, form).items():
                 for limit in map(int, o.limits.split(",")) if verb in o.verbs.split(",") else ():
-                    ends = collections.Counter(run(o.binary, args, limit, scratch) for _ in range(o.runs))
+                    ends = collections.Counter(run(o.binary, args, limit, o.stack, scratch) for _ in range(o.runs))
                     of = collections.Counter[str]()
                     for (end, _), n in ends.items():
                         of[end] += n

@@ -40,7 +40,13 @@ func Data() (limit, mapped int64, ok bool) {
 // has mapped and does not use.
 func freeData() (int64, bool) {
 	limit, mapped, ok := Data()
-	return limit - mapped - ComingThreads() - tableBytes + idle(), ok
+	return unmapped(limit, mapped, ComingThreads()) + idle(), ok
+}
+
+// unmapped returns what of a limit is left for the heap to map beside threads to come and tables. They take nothing of what the heap
+// has mapped already, so that it is 0 where they have no room.
+func unmapped(limit, mapped, threads int64) int64 {
+	return max(0, limit-mapped-threads-tableBytes)
 }
 
 const (
@@ -50,8 +56,8 @@ const (
 	// it takes more of an arena than is asked for, which is 4 MB at a time.
 	tableBytes = 5 << 20
 	// idleThreads is how many threads there are beside those that run Go code, of the runtime and for what waits in calls of the
-	// system; maxThreads is the most that are counted on.
-	idleThreads, maxThreads = 8, 40
+	// system: commands on two processors were seen with 7 and 8 in all. maxThreads is the most that are counted on.
+	idleThreads, maxThreads = 5, 40
 	defaultStack            = 8 << 20 // of threads where there is no limit
 )
 

@@ -22,3 +22,18 @@ func TestComingThreads(t *testing.T) {
 		t.Errorf("%d bytes for more processors than are counted, %d for as many", more, many)
 	}
 }
+
+// TestUnmapped: threads and tables that have no room take nothing of what the heap has; where they have room, they are not free.
+func TestUnmapped(t *testing.T) {
+	const threads = 16 << 20
+	for _, c := range []struct{ limit, mapped, want int64 }{
+		{160 << 20, 159 << 20, 0},
+		{160 << 20, 161 << 20, 0},
+		{160<<20 + threads + tableBytes, 160 << 20, 0},
+		{170<<20 + threads + tableBytes, 160 << 20, 10 << 20},
+	} {
+		if got := unmapped(c.limit, c.mapped, threads); got != c.want {
+			t.Errorf("%d of %d mapped: %d are left, want %d", c.mapped, c.limit, got, c.want)
+		}
+	}
+}
