@@ -138,3 +138,25 @@ func someRows(seed uint64, n, many int) []int64 {
 	slices.Sort(rows)
 	return rows
 }
+
+// TestKeptFiltersEnded: what an ended search had copied of a filter is not taken for all of it by the next, wherever it ended.
+func TestKeptFiltersEnded(t *testing.T) {
+	const n, dim, m, k = 6000, 128, 6, 4
+	rows, queries := vectors.PowerLaw(vectors.Rand(1), n, dim), vectors.PowerLaw(vectors.Rand(2), m, dim)
+	e := open(t, rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1}, 1)
+	ended := 0
+	for checks := range int64(40) {
+		req := batch.Request{Queries: queries, K: k, Method: batch.Exact, Filter: someRows(100+uint64(checks), n, n/80)}
+		want := search(t, e, req)
+		req.Method, req.Plan = batch.Certain, "64,rescore"
+		ctx := &afterChecks{Context: context.Background()}
+		ctx.left.Store(checks)
+		if _, err := e.Search(ctx, req); err != nil {
+			ended++
+		}
+		sameLists(t, fmt.Sprintf("after one that ended at check %d", checks), want.Answers, search(t, e, req).Answers)
+	}
+	if ended == 0 || ended == 40 {
+		t.Errorf("%d of 40 searches ended early", ended)
+	}
+}
