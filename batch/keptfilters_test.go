@@ -76,12 +76,15 @@ func TestKeptFiltersCertificates(t *testing.T) {
 	e := open(t, rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1}, 1)
 	for i, plan := range []string{"64,rescore", "whole,rescore"} {
 		for j, m := range []int{1, 9} {
-			req := batch.Request{Queries: queries[:m*dim], K: k, Method: batch.Certain, Plan: plan, Filter: someRows(uint64(10+2*i+j), n, n/80)}
-			first := search(t, e, req).Answers
+			req := batch.Request{Queries: queries[:m*dim], K: k, Method: batch.Certain, Plan: plan, Filter: someRows(uint64(10+2*i+j), n, n/120)}
+			before, first := e.Kept(), search(t, e, req).Answers
 			for again := range 3 {
 				if diff := cmp.Diff(first, search(t, e, req).Answers); diff != "" {
 					t.Errorf("%s, %d queries, search %d (-first +got):\n%s", plan, m, again+2, diff)
 				}
+			}
+			if len(first) == 1 && e.Kept() == before {
+				t.Errorf("%s: the filter is not kept", plan)
 			}
 		}
 	}
@@ -95,7 +98,7 @@ func TestKeptFiltersTogether(t *testing.T) {
 	rows, queries := vectors.PowerLaw(vectors.Rand(1), n, dim), vectors.PowerLaw(vectors.Rand(2), m, dim)
 	opt := &collection.Options{Metric: collection.InnerProduct, Seed: 1}
 	e, fresh := open(t, rows, dim, opt, 2), open(t, rows, dim, opt, 2)
-	filters := [][]int64{someRows(3, n, n/80), nil, someRows(4, n, n/80), someRows(5, n, n/90), nil, someRows(6, n, 200)}
+	filters := [][]int64{someRows(3, n, n/120), nil, someRows(4, n, n/120), someRows(5, n, n/130), nil, someRows(6, n, 200)}
 	filters[1], filters[4] = slices.Clone(filters[0]), slices.Clone(filters[0])
 	filters[1][7]++ // perhaps twice there then
 	filters[4] = filters[4][1:]
@@ -103,6 +106,7 @@ func TestKeptFiltersTogether(t *testing.T) {
 	for i, filter := range filters {
 		want[i] = search(t, fresh, batch.Request{Queries: queries, K: k, Method: batch.Exact, Filter: filter}).Answers
 	}
+	before := e.Kept()
 	var all sync.WaitGroup
 	for g := range 4 {
 		all.Go(func() {
@@ -127,6 +131,9 @@ func TestKeptFiltersTogether(t *testing.T) {
 		})
 	}
 	all.Wait()
+	if e.Kept() == before {
+		t.Error("no filter is kept")
+	}
 }
 
 // someRows draws so many of n rows, ascending.
@@ -144,15 +151,17 @@ func TestKeptFiltersEnded(t *testing.T) {
 	const n, dim, m, k = 6000, 128, 6, 4
 	rows, queries := vectors.PowerLaw(vectors.Rand(1), n, dim), vectors.PowerLaw(vectors.Rand(2), m, dim)
 	e := open(t, rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1}, 1)
-	ended := 0
+	ended, before := 0, e.Kept()
 	for checks := range int64(40) {
-		req := batch.Request{Queries: queries, K: k, Method: batch.Exact, Filter: someRows(100+uint64(checks), n, n/80)}
+		req := batch.Request{Queries: queries, K: k, Method: batch.Exact, Filter: someRows(100+uint64(checks), n, n/120)}
 		want := search(t, e, req)
 		req.Method, req.Plan = batch.Certain, "64,rescore"
 		ctx := &afterChecks{Context: context.Background()}
 		ctx.left.Store(checks)
 		if _, err := e.Search(ctx, req); err != nil {
 			ended++
+		} else if e.Kept() == before {
+			t.Error("the filter is not kept")
 		}
 		sameLists(t, fmt.Sprintf("after one that ended at check %d", checks), want.Answers, search(t, e, req).Answers)
 	}
