@@ -123,7 +123,7 @@ func (d *dense) place(element int, err error) error {
 // finish checks that nothing follows the last row. Reaching the end also makes gzip and
 // zip verify their checksums.
 func (d *dense) finish() error {
-	switch n, err := io.ReadFull(d.r, d.buf[:1]); {
+	switch n, err := io.ReadFull(d.r, make([]byte, 1)); {
 	case n == 1:
 		return fail(d.name, "data goes on after the %d rows that the header announces", d.rows)
 	case err != io.EOF:

@@ -134,6 +134,7 @@ type npyArray struct {
 	size   int64         // bytes from the magic on; -1 if unknown
 	memory *bytes.Reader // of a stream in memory
 	shut   io.Closer
+	summed bool // the end of r verifies a checksum
 	budget *Budget
 	opt    Options
 }

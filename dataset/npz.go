@@ -144,7 +144,7 @@ func (e *npzEntry) open(src *source, opt Options) (Reader, error) {
 		return nil, fail(name, "%w", err)
 	}
 	src.shut = append([]io.Closer{r}, src.shut...)
-	a := npyArray{name: name, r: bufio.NewReaderSize(r, streamBuffer), size: -1, shut: src, budget: src.budget, opt: opt}
+	a := npyArray{name: name, r: bufio.NewReaderSize(r, streamBuffer), size: -1, summed: true, shut: src, budget: src.budget, opt: opt}
 	if e.file.Method == zip.Store {
 		offset, err := e.file.DataOffset()
 		if err != nil {

@@ -1,6 +1,10 @@
 package dataset
 
-import "math"
+import (
+	"fmt"
+	"io"
+	"math"
+)
 
 // npzNamed is a matrix of an npz with the ids of its rows from another array.
 type npzNamed struct {
@@ -51,6 +55,11 @@ func (n *npzNamed) read(from func() (int, error)) (int, error) {
 		}
 		n.ids = append(n.ids, id)
 		n.row++
+	}
+	if all := n.array.header.shape[0]; err == io.EOF || err == nil && n.row == all {
+		if n.err = n.array.finish(fmt.Sprintf("%d ids", n.row)); n.err != nil {
+			return rows, n.err
+		}
 	}
 	return rows, err
 }

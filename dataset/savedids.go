@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -117,7 +118,7 @@ func (e *npzEntry) ids(src *source, n int) (*IDs, error) {
 		}
 		ids.Add(id)
 	}
-	return ids.IDs(), nil
+	return ids.IDs(), a.finish(fmt.Sprintf("%d ids", n))
 }
 
 // WriteSavedIDs writes the ids of the prepared collection at path, one an atom, as the file that lies beside it has

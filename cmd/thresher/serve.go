@@ -54,7 +54,8 @@ verified, and refuses to change anything. SIGHUP makes it look for other version
 }
 
 // closeWait bounds the time to close the server after it stopped serving, and so, together with the
-// limit of draining and the seconds that service.Server.Close takes besides, the time from SIGTERM to the end of the process, whatever still runs.
+// limit of draining and the seconds that service.Server.Close takes besides, the time from SIGTERM to the end of the process,
+// whatever still runs (docs/operations.md and the grace periods in deploy).
 const closeWait = 9 * time.Second
 
 // traceWait bounds the time to export the last traces.

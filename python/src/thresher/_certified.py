@@ -46,6 +46,7 @@ class CertifiedAnswers:
     _own_ids: bool
     _covers: Queries | Coverage | None
     _rounded: bool
+    _filter: str
 
     @cached_property
     def covers(self) -> Coverage | None:
@@ -123,10 +124,14 @@ class CertifiedAnswers:
         return len(self._records)
 
     def _repr_html_(self) -> str:
-        return _shown.table(self, self._title(), [self[j] for j in range(min(len(self), _shown.QUERIES))])
+        return _shown.table(self, self._asked(), [self[j] for j in range(min(len(self), _shown.QUERIES))])
 
     def __repr__(self) -> str:
-        return f"<thresher.{type(self).__name__}: {self._title()}. {_shown.sentence(self)}>"
+        return f"<thresher.{type(self).__name__}: {self._asked()}. {_shown.sentence(self)}>"
+
+    def _asked(self) -> str:
+        """Return what was asked for, with the filter if there was one, so that nobody takes it for all vectors."""
+        return f"{self._title()}, filter {self._filter}" if self._filter else self._title()
 
     def _title(self) -> str:
         """Return what was asked for, in a few words."""
@@ -192,7 +197,18 @@ class CertifiedAnswers:
 
     def _described(self) -> dict[str, Any]:
         """Return what results have beside their answers, by the names of their fields."""
-        names = ("took", "saving", "warnings", "metric", "_records", "_promise", "_names", "_own_ids", "_covers")
+        names = (
+            "took",
+            "saving",
+            "warnings",
+            "metric",
+            "_records",
+            "_promise",
+            "_names",
+            "_own_ids",
+            "_covers",
+            "_filter",
+        )
         return {name: getattr(self, name) for name in names}
 
     def _table(self, lims: npt.NDArray[np.int64], columns: dict[str, npt.NDArray[Any]]) -> pa.Table:
@@ -276,6 +292,8 @@ class CertifiedAnswers:
     def _summary(self, answers: str) -> str:
         count = len(self._records)
         lines = [answers]
+        if self._filter:
+            lines.append(f"filter     {self._filter}")
         if count:
             c = self.certificates
             lines.append("guarantee  " + self._promise)

@@ -9,7 +9,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from thresher import _arrays, _clients, _narrow
+from thresher import _arrays, _clients, _ids, _narrow
+from thresher._answer import Answer
+from thresher._answers import spread
 from thresher._arguments import (
     Deadline,
     Device,
@@ -28,6 +30,7 @@ from thresher._index import Index
 from thresher._knn import as_index, once
 from thresher._limits import former, limits
 from thresher._progress import Progress
+from thresher._range_result import RangeResult
 from thresher._result import Result
 
 __all__ = ["Certified", "Recall", "Verification", "certify", "recall", "verify"]
@@ -73,6 +76,7 @@ class Recall:
     report: dict[str, Any]
     _lims: npt.NDArray[np.int64] = field(repr=False)
     _missed: npt.NDArray[Any] = field(repr=False)
+    _filter: str = field(default="", repr=False)
 
     def __repr__(self) -> str:
         of = f"{self.complete} of {len(self.per_query)} answers lack nothing"
@@ -96,6 +100,8 @@ class Recall:
             f"recall     {self.recall:.4f}; 95% interval {self.low:.4f} to {self.high:.4f}",
             f"complete   {self.complete} of {len(self.per_query)} answers lack nothing of the {self.k} best",
         ]
+        if self._filter:
+            lines.append(f"filter     {self._filter}")
         for at, why in enumerate(self.reasons or ()):
             lines.append(("why        " if at == 0 else "           ") + why["text"])
         if self.reasons == []:
@@ -189,6 +195,7 @@ class Verification:
     gaps: npt.NDArray[np.float64]
     report: dict[str, Any]
     defects: list[dict[str, Any]]
+    _filter: str = field(default="", repr=False)
 
     def __repr__(self) -> str:
         late = f", {self.unfinished} unfinished" if self.unfinished else ""
@@ -210,6 +217,8 @@ class Verification:
     def summary(self) -> str:
         """Return a few lines."""
         lines = [f"checked    {len(self.wrong)} answers"]
+        if self._filter:
+            lines.append(f"filter     {self._filter}")
         if granted := _granted(self.report["granted"]):
             lines.append(f"granted    {granted}")
         lines.append(f"wrong      {int(self.wrong.sum())}")
@@ -266,11 +275,37 @@ def _table_of(value: Any, name: str) -> tuple[npt.NDArray[Any], list[int] | None
     return out, lengths
 
 
+def _result_of(answers: Any) -> Result | None:
+    """Return what a search, merge or certify returned as a table of answers; None of answers in any other form."""
+    if isinstance(answers, Certified):
+        return answers.result
+    if not isinstance(answers, RangeResult):
+        return answers if isinstance(answers, Result) else None
+    lims = answers.lims
+    none = {"i": -1, "u": _ids.NONE}.get(answers.ids.dtype.kind, "")
+    return Result(
+        spread(answers.ids, lims, none),
+        rows=spread(answers.rows, lims, -1),
+        scores64=spread(answers.scores64, lims, np.nan),
+        query_ids=answers.query_ids,
+        **answers._described(),
+    )
+
+
+def _rows_of_result(index: Index, result: Result) -> npt.NDArray[np.int64]:
+    """Return the rows of the answers of a result, those that a file or merge does not know by their ids."""
+    if ((result.rows >= 0) | np.isnan(result.scores64)).all():
+        return result.rows
+    return index._rows_of_answers(result.ids)
+
+
 def _given(index: Index, answers: Any, scores: npt.ArrayLike | None, queries: int) -> dict[str, npt.NDArray[Any]]:
     """Return answers as rows (m, w), padded with -1, and their scores if they state some."""
     lengths: list[int] | None = None
-    if isinstance(answers, Result):
-        rows, scores = answers.rows, answers.scores if scores is None else scores
+    if (result := _result_of(answers)) is not None:
+        rows, scores = _rows_of_result(index, result), result.scores if scores is None else scores
+    elif isinstance(answers, Answer):
+        raise TypeError("answers: an Answer is the one to a single query; give the Result that it is of")
     else:
         answers, own = _clients.apart(answers, "answers")
         scores = own if scores is None else scores
@@ -322,7 +357,7 @@ def recall(
 
     Parameters
     ----------
-    answers : int array (m, w), lists of ids, Result, what a client returned, or a path
+    answers : int array (m, w), lists of ids, Result, RangeResult, Certified, what a client returned, or a path
         Row numbers (or the ids of the index) as FAISS, hnswlib or a database returned them, best
         first; -1 stands for none. Lists may be of different lengths. With scores: a pair
         ``(D, I)`` or ``(labels, distances)``, matches of usearch, the dict of Chroma, or for each
@@ -380,6 +415,7 @@ def recall(
             report,
             out["missed_lims"],
             index._named(out["missed"]),
+            index._allowed(arrays),
         )
     finally:
         if own:
@@ -434,7 +470,7 @@ def certify(
             fields["k"] = width = whole(k, "k")
         reply, out = index._call("certify", fields, arrays, progress=progress, deadline=deadline)
         report = reply["certified"]
-        result = index._result(reply, out, width)
+        result = index._result(reply, out, width, allowed=index._allowed(arrays))
         return Certified(
             result,
             float(report["recall"]),
@@ -481,8 +517,9 @@ def verify(
 
     Parameters
     ----------
-    answers : Result, int array (m, k), or lists of ids
-        A Result is held to its certificates; ids alone to ``guarantee``.
+    answers : Result, RangeResult, Certified, int array (m, k), or lists of ids
+        Results are held to their certificates, a Certified those of its ``result``; ids alone to ``guarantee``.
+        A RangeResult needs the ``min_score`` or ``max_distance`` that it was searched with.
     vectors : array (n, d), or Index
         What they were found among.
     queries : array (m, d)
@@ -515,6 +552,7 @@ def verify(
     try:
         asked = index._asked(queries)
         given = _given(index, answers, scores, len(asked.rows))
+        result = _result_of(answers)
         within = limits(
             index.metric,
             len(asked.rows),
@@ -534,15 +572,22 @@ def verify(
         for name, word in (("require", require), ("guarantee", guarantee)):
             if word is not None:
                 fields[name] = text(word, name)
-        most = min(given["answers"].shape[1], len(index)) if k is None else k
+        most: npt.ArrayLike = min(given["answers"].shape[1], len(index)) if k is None else k
+        if isinstance(answers, RangeResult) and k is None:
+            if "floors" not in within.arrays:
+                raise ValueError(
+                    "min_score, max_distance: neither is given; a RangeResult has all vectors that reach one of them: "
+                    "give what it was searched with"
+                )
+            most = np.where(answers.limited, np.maximum(answers.counts, 1), max(len(index), 1))
         index._add_k(most, len(asked.rows), fields, arrays)
         arrays["rows"] = np.ascontiguousarray(given["answers"])
         if "scores" in given:
             arrays["scores"] = np.ascontiguousarray(given["scores"])
-        if isinstance(answers, Result) and scores is None:
-            arrays["scores64"] = np.ascontiguousarray(answers.scores64)
-        if isinstance(answers, Result):
-            arrays["certificates"] = answers._records
+        if result is not None and scores is None:
+            arrays["scores64"] = np.ascontiguousarray(result.scores64)
+        if result is not None:
+            arrays["certificates"] = result._records
         if own:  # an Index has the rounded ones only
             if index._rounded and index._rows is not None:
                 arrays["vectors_rests"] = _narrow.rests(_arrays.table(vectors, "vectors"), index._rows, index._origin)
@@ -553,7 +598,9 @@ def verify(
             "verify", fields, arrays, progress=progress, deadline=deadline, names={**within.names, "rows": "answers"}
         )
         report = reply["report"]
-        return Verification(out["wrong"], out["gaps"], report, list(report.get("defects") or ()))
+        return Verification(
+            out["wrong"], out["gaps"], report, list(report.get("defects") or ()), index._allowed(arrays)
+        )
     finally:
         if own:
             index.close()

@@ -154,7 +154,7 @@ def rows_of_ids(
     if array.size == 0:
         return np.empty(0, np.int64)
     if (array.dtype.kind == "U") != (ids.dtype.kind == "U"):
-        raise TypeError(f"{name}: ids are {array.dtype}, those of the index {ids.dtype}")
+        raise TypeError(_unlike(array, ids, name))
     if array.dtype.kind == "i" and array.min() < 0:
         raise ambiguous("negative ids", name, f"id {array.min()}")
     if array.dtype.kind == "u" and ids.dtype.kind == "i":
@@ -167,6 +167,16 @@ def rows_of_ids(
     if wrong.any():
         raise ValueError(f"{name}: {array[int(np.argmax(wrong))].item()!r} is no id of the index")
     return rows.astype(np.int64, copy=False)
+
+
+def _unlike(array: npt.NDArray[Any], ids: npt.NDArray[Any], name: str) -> str:
+    """Return what is wrong with integers where the index has texts, or texts where it has integers."""
+    of = "texts" if ids.dtype.kind == "U" else "integers"
+    said = f"{name}: {array[0].item()!r:.60} is given as an id, and the ids of the index are {of}, such as "
+    said += f"{ids[0].item()!r:.60}" if len(ids) else "none, as it is empty"
+    if array.dtype.kind == "U":
+        return said + "; give integers"
+    return said + "; row numbers are no ids: give index.ids[rows], and '' for none"
 
 
 def named(ids: npt.NDArray[Any], rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:

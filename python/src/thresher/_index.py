@@ -581,8 +581,8 @@ class Index(Searches, Writes):
         path : path, or list of paths
             A file ``.thresher``, which is mapped, not read; or vectors as ``.npy`` (mapped, too, if their
             codes fit in memory), npz, fvecs, bvecs, fbin, f16bin, u8bin, i8bin, JSONL, CSV, Parquet, Arrow or
-            safetensors. The worker streams these into a file without a name in the folder for temporary files, which takes
-            what vectors and codes take, and maps it; no process holds them in memory of its own.
+            safetensors. The worker streams these into a file without a name in the folder for temporary files, which
+            takes what vectors and codes take, and maps it; no process holds them in memory of its own.
             A folder, a pattern such as ``part-*.parquet``, names separated by commas, and a list stand
             for several files of one format, dimension and type, which are read one after the other, and
             whose ids are all different. Files of a folder or a pattern are in the order of their names

@@ -34,7 +34,7 @@ class RangeResult(CertifiedAnswers):
     scores64 : ndarray of float64 (lims[-1],)
         The scores before they are rounded to float32.
     limited : bool ndarray (m,)
-        Queries of which ``limit`` left vectors out.
+        Queries whose answers have as many vectors as ``limit``: more may reach the score.
     query_ids, metric, complete, guarantee, delta, took, saving, warnings, certificates
         As of `Result`.
     """
@@ -55,6 +55,7 @@ class RangeResult(CertifiedAnswers):
     _own_ids: bool = field(repr=False)
     _covers: Queries | Coverage | None = field(default=None, repr=False)
     _rounded: bool = field(default=False, repr=False)
+    _filter: str = field(default="", repr=False)
 
     def __iter__(self) -> Iterator[npt.NDArray[Any]]:
         self._say_if_partial()

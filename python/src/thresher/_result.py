@@ -74,6 +74,7 @@ class Result(CertifiedAnswers):
     _own_ids: bool = field(repr=False)  # whether ids are not row numbers
     _covers: Queries | Coverage | None = field(default=None, repr=False)
     _rounded: bool = field(default=False, repr=False)  # whether the scores are of float32
+    _filter: str = field(default="", repr=False)  # what it allows, in words
 
     def __iter__(self) -> Iterator[npt.NDArray[Any]]:
         self._say_if_partial()

@@ -90,14 +90,20 @@ class Searches(Selection):
         if published is not None:
             fields["published"] = published_options(published)
         if m == 0 or len(self) == 0:
-            return self._without_search(given.rows, width, own, self._covers(given, fields, arrays, width))
+            return self._without_search(
+                given.rows, width, own, self._covers(given, fields, arrays, width), self._allowed(arrays)
+            )
         if width < 2**63:  # the worker refuses others
             _capacity.check_answers(width, m, len(self), 0 if self._ids is None else self._ids.dtype.itemsize)
-        covers = self._covers(given, fields, arrays, width)
+        covers, allowed = self._covers(given, fields, arrays, width), self._allowed(arrays)
         if m == 1 and (found := self._alone(fields, arrays)) is not None:
-            return self._result(*found, width, own, covers)
+            return self._result(*found, width, own, covers, allowed)
         return Request(
-            "search", fields, arrays, wanted.names, lambda reply, out: self._result(reply, out, width, own, covers)
+            "search",
+            fields,
+            arrays,
+            wanted.names,
+            lambda reply, out: self._result(reply, out, width, own, covers, allowed),
         )
 
     def _to_range_search(
@@ -135,7 +141,9 @@ class Searches(Selection):
             fields["limit"] = whole(limit, "limit")
         if m == 0 or len(self) == 0:
             arrays["floors"] = floors
-            none = self._without_search(given.rows, 0, own, self._covers(given, fields, arrays, 0))
+            none = self._without_search(
+                given.rows, 0, own, self._covers(given, fields, arrays, 0), self._allowed(arrays)
+            )
             return RangeResult(
                 np.zeros(m + 1, np.int64),
                 none.ids.reshape(-1),
@@ -147,7 +155,7 @@ class Searches(Selection):
             )
         arrays["floors"] = floors
         names = {**wanted.names, "floors": called, "min_score": called}
-        covers = self._covers(given, fields, arrays, 0)
+        covers, allowed = self._covers(given, fields, arrays, 0), self._allowed(arrays)
         return Request(
             "range",
             fields,
@@ -160,7 +168,7 @@ class Searches(Selection):
                 rows=out["rows"],
                 scores64=out["scores64"],
                 query_ids=own,
-                **self._described(reply, out["certificates"], covers),
+                **self._described(reply, out["certificates"], covers, allowed),
             ),
         )
 
@@ -244,6 +252,7 @@ class Searches(Selection):
         width: int,
         query_ids: npt.NDArray[Any] | None = None,
         covers: Queries | None = None,
+        allowed: str = "",
     ) -> Result:
         rows, scores64 = out["rows"], out["scores64"]
         lacking = width - rows.shape[1]
@@ -260,11 +269,11 @@ class Searches(Selection):
             rows=rows,
             scores64=scores64,
             query_ids=query_ids,
-            **self._described(reply, out["certificates"], covers),
+            **self._described(reply, out["certificates"], covers, allowed),
         )
 
     def _described(
-        self, reply: dict[str, Any], records: npt.NDArray[Any], covers: Queries | None = None
+        self, reply: dict[str, Any], records: npt.NDArray[Any], covers: Queries | None = None, allowed: str = ""
     ) -> dict[str, Any]:
         """Return what results say beside their answers."""
         return {
@@ -277,7 +286,23 @@ class Searches(Selection):
             "_names": names_in(self._worker, reply),
             "_own_ids": self._ids is not None,
             "_covers": covers,
+            "_filter": allowed,
         }
+
+    def _mask(self, arrays: dict[str, npt.NDArray[Any]]) -> npt.NDArray[np.bool_] | None:
+        """Return which vectors the filter of all queries allows, (n,); None without one."""
+        if "filter" not in arrays:
+            return arrays.get("mask")
+        mask = np.zeros(len(self), bool)
+        mask[arrays["filter"]] = True
+        return mask
+
+    def _allowed(self, arrays: dict[str, npt.NDArray[Any]]) -> str:
+        """Return what the filter of a request allows, in the words of the command's summaries; "" without one."""
+        if "filter_of" in arrays:
+            return "of each query"
+        mask = self._mask(arrays)
+        return "" if mask is None else f"allows {np.count_nonzero(mask)} of the {len(self)} vectors"
 
     def _covers(
         self, given: _narrow.Given, fields: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], k: int
@@ -286,10 +311,7 @@ class Searches(Selection):
         if "once" in self._settings or given.given is None or "filter_of" in arrays:
             return None
         ks, least = arrays.get("ks"), arrays.get("floors")
-        mask = arrays.get("mask")
-        if "filter" in arrays:
-            mask = np.zeros(len(self), bool)
-            mask[arrays["filter"]] = True
+        mask = self._mask(arrays)
         kept = None if mask is None else np.packbits(mask.astype(bool), bitorder="little").tobytes()
         said: dict[str, Any] = {"count": len(given.rows), "metric": self.metric, "k": k}
         if ks is not None and (ks != ks[:1]).any():
@@ -361,6 +383,7 @@ class Searches(Selection):
         width: int,
         query_ids: npt.NDArray[Any] | None,
         covers: Queries | None,
+        allowed: str,
     ) -> Result:
         """Return the answers to no queries, or to queries of no vectors, which are exact."""
         worker, _ = self._live()
@@ -378,7 +401,7 @@ class Searches(Selection):
         reply = {"took_ms": 0.0, "saving": 1.0, "promise": promise}
         out: dict[str, npt.NDArray[Any]]
         out = {"rows": rows, "scores64": scores64, "certificates": records}
-        return self._result(reply, out, width, query_ids, covers)
+        return self._result(reply, out, width, query_ids, covers, allowed)
 
 
 def _exact(worker: _worker.Worker, m: int) -> npt.NDArray[Any]:
