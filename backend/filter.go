@@ -64,10 +64,14 @@ func (f *Filter) Kept(key any) any {
 	return nil
 }
 
-// Keep keeps a value for a key, in place of the oldest if there are as many as a filter keeps.
+// Keep keeps a value for a key, in place of the oldest if there are as many as a filter keeps. If there is one of the key, which
+// another search made meanwhile, that one stays.
 func (f *Filter) Keep(key, value any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if slices.ContainsFunc(f.kept, func(k keptValue) bool { return k.key == key }) {
+		return
+	}
 	if len(f.kept) == keptValues {
 		f.kept = slices.Delete(f.kept, 0, 1)
 	}

@@ -118,3 +118,29 @@ func TestSortIndexes(t *testing.T) {
 		}
 	})
 }
+
+// TestFilterKeeps: a filter keeps the last two values, one for each key, the first of equal keys.
+func TestFilterKeeps(t *testing.T) {
+	f := backend.NewFilter(make([]uint32, 640), append(make([]uint64, 9), 3))
+	if f.Keeps() {
+		t.Error("a filter that is used once keeps what is made for it")
+	}
+	if f.Reuse(); !f.Keeps() || f.Kept("a") != nil {
+		t.Errorf("used again: keeps %v, of a key that it has not %v", f.Keeps(), f.Kept("a"))
+	}
+	f.Keep("a", 1)
+	f.Keep("b", 2)
+	f.Keep("b", 3)
+	if f.Kept("a") != 1 || f.Kept("b") != 2 {
+		t.Errorf("%v and %v are kept, want 1 and 2", f.Kept("a"), f.Kept("b"))
+	}
+	f.Keep("c", 4)
+	if f.Kept("a") != nil || f.Kept("b") != 2 || f.Kept("c") != 4 {
+		t.Errorf("%v, %v and %v are kept, want none, 2 and 4", f.Kept("a"), f.Kept("b"), f.Kept("c"))
+	}
+	if many := backend.NewFilter(make([]uint32, 640), append(make([]uint64, 9), 1<<11-1)); many.Keeps() {
+		t.Error("a filter of more than 1/64 keeps")
+	} else if many.Reuse(); many.Keeps() {
+		t.Error("a filter of more than 1/64 that is used again keeps")
+	}
+}

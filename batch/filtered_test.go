@@ -1,6 +1,8 @@
 package batch_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -174,6 +176,27 @@ func TestPlansOfFilters(t *testing.T) {
 		}
 		if !slices.ContainsFunc(plans, func(f batch.Forecast) bool { return f.Plan == "gather" && f.Chosen }) {
 			t.Errorf("%s: %s", method, fmt.Sprint(plans))
+		}
+	}
+}
+
+// TestFilterRefusedWhenEnded: a row that is not there is refused also if the search has ended before it begins, by a filter of
+// all queries and by those of each.
+func TestFilterRefusedWhenEnded(t *testing.T) {
+	e := open(t, vectors.Gaussian(vectors.Rand(1), 100, 4), 4, &collection.Options{Metric: collection.InnerProduct, Seed: 1}, 1)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	good, bad := []int64{1, 2}, []int64{3, 100}
+	for name, req := range map[string]batch.Request{
+		"of all":         {Filter: bad},
+		"goals, equal":   {Goals: []batch.QueryGoal{{Filter: bad}, {Filter: bad}}},
+		"goals, various": {Goals: []batch.QueryGoal{{Filter: good}, {Filter: bad}}},
+	} {
+		req.Queries, req.K = make([]float32, 8), 1
+		_, err := e.Search(ctx, req)
+		var refused *batch.RequestError
+		if !errors.As(err, &refused) || refused.Field != "filter" {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

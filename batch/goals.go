@@ -378,7 +378,7 @@ func (e *Engine) searchApart(ctx context.Context, req *Request, part Within, s b
 	}
 	var shared int64
 	for i := range split {
-		if s := &split[i]; s.filtered && ctx.Err() != nil {
+		if s := &split[i]; s.filtered && len(split) > 1 && ctx.Err() != nil {
 			s.Filter = nil // the answers are empty, and nothing of all vectors scores above their bounds
 		}
 		w, err := e.newStagedWork(&split[i].Request, split[i].numbers, nil, part) // one at a time: each has a filter
