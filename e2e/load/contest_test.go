@@ -9,18 +9,22 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 )
 
 // contestServer has tournaments without duels, and one result reported for each. A deletion is
 // answered, or is broken off before or after it is done.
 type contestServer struct {
+	mu                 sync.Mutex
 	there              map[string]bool // by id
 	breakOff, doBefore bool
 }
 
 func (s *contestServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id, verb, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/v1/tournaments/"), "/")
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	there, remove := s.there[id], r.Method == "DELETE"
 	if remove && (s.doBefore || !s.breakOff) {
 		delete(s.there, id)
@@ -42,6 +46,13 @@ func (s *contestServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		fmt.Fprintf(w, `{"receipts":[{"status":%q}]}`, status)
 	}
+}
+
+// set changes the server between requests.
+func (s *contestServer) set(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
 }
 
 // TestContestDeletes: a deletion that was not answered may have been done, and is completed; a
@@ -86,16 +97,16 @@ func TestContestDeletes(t *testing.T) {
 			case 'k':
 				err = c.check(t.Context(), a)
 			case 'd', 'u', 'b':
-				s.breakOff, s.doBefore = step != 'd', step == 'u'
-				if err = c.step(t.Context(), a); s.breakOff && errors.Is(err, errNoAnswer) {
+				s.set(func() { s.breakOff, s.doBefore = step != 'd', step == 'u' })
+				if err = c.step(t.Context(), a); step != 'd' && errors.Is(err, errNoAnswer) {
 					err = nil
 				}
 			case '-':
-				delete(s.there, "last")
+				s.set(func() { delete(s.there, "last") })
 			case '=':
-				delete(s.there, "first")
+				s.set(func() { delete(s.there, "first") })
 			case '+':
-				s.there["first"] = true
+				s.set(func() { s.there["first"] = true })
 			}
 		}
 		if fault == "" && err != nil || fault != "" && (err == nil || !strings.Contains(err.Error(), fault)) {

@@ -342,7 +342,7 @@ def test_shared_memory_does_not_leak(worker, data):
     del kept
     pooled = 2 * 8  # segments of the pool, which are mapped and have a descriptor
     until(lambda: all(now <= old + pooled + 8 for now, old in zip(used(), before, strict=True)))
-    assert files() == shm
+    until(lambda: files() <= shm)  # other programs may make and remove theirs meanwhile
 
 
 # Interrupts
